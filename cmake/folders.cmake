@@ -1,0 +1,52 @@
+# A folder under src/ is one library, and the arrows between folders are enforced by the compiler.
+#
+# Each library gets an include root of its own in the build tree, with links to the headers of its folder and to no
+# others. A header of another folder is found only if that folder's library is named in LINKS, so an include
+# against the arrows of ARCHITECTURE.md does not compile.
+
+# trainyard_folder(NAME [DIR path/below/src] [LINKS folder...] [USES third-party-target...])
+# Sources are all *.cc of the folder but tests (*_test.cc), which become the executable NAME_test.
+function(trainyard_folder name)
+  cmake_parse_arguments(F "" "DIR" "LINKS;USES" ${ARGN})
+  if(NOT F_DIR)
+    set(F_DIR ${name})
+  endif()
+  set(here ${PROJECT_SOURCE_DIR}/src/${F_DIR})
+  file(GLOB headers CONFIGURE_DEPENDS ${here}/*.h)
+  file(GLOB sources CONFIGURE_DEPENDS ${here}/*.cc)
+  file(GLOB tests CONFIGURE_DEPENDS ${here}/*_test.cc)
+  if(tests)
+    list(REMOVE_ITEM sources ${tests})
+  endif()
+
+  set(root ${PROJECT_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${root}/${F_DIR})
+  foreach(header ${headers})
+    get_filename_component(leaf ${header} NAME)
+    file(CREATE_LINK ${header} ${root}/${F_DIR}/${leaf} SYMBOLIC)
+  endforeach()
+
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${name} ${scope} ${root})
+  target_link_libraries(${name} ${scope} ${F_LINKS} ${F_USES})
+
+  if(tests)
+    trainyard_test(${name}_test SOURCES ${tests} LINKS ${name})
+  endif()
+endfunction()
+
+# trainyard_test(NAME SOURCES ... LINKS ...): one GoogleTest executable, one ctest entry.
+function(trainyard_test name)
+  cmake_parse_arguments(T "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${T_SOURCES})
+  target_link_libraries(${name} PRIVATE ${T_LINKS} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE TESTDATA="${PROJECT_SOURCE_DIR}/tests/data")
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS unit)
+endfunction()

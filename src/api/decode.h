@@ -1,0 +1,45 @@
+// Reads a job from a manifest: YAML or JSON, TFJob v1 or one of its older spellings.
+//
+// All errors are reported at once, each with the path of the field and its line:column, so that a
+// person fixes a manifest in one go. Nothing is guessed: an unknown field of ours is an error that
+// names the nearest known one; unknown fields of pod templates are kept as they are.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/tfjob.h"
+#include "base/result.h"
+
+namespace api {
+
+struct FieldError {
+  std::string path;  // "spec.tfReplicaSpecs.Worker.replicas"
+  int line = 0;      // 1-based; 0: unknown
+  int column = 0;
+  std::string detail;  // "must be at least 0, not -1"
+  bool operator==(const FieldError&) const = default;
+};
+
+struct Decoded {
+  Job job;                         // defaults filled in; meaningful only when there are no errors
+  std::vector<FieldError> errors;  // in the order of the text
+  std::vector<std::string> warnings;  // accepted, but the author should know
+  std::string
+      spelling;  // "v1", "v1beta2 (top-level policies)", "v1alpha1 (list form)": for messages
+};
+
+// `text` holds one document. Refuses more than 1 MiB, nesting beyond 64, more than 64 aliases or an
+// expansion beyond 16 MiB.
+Decoded DecodeJob(std::string_view text);
+
+// "mnist.yaml:14:9: spec.tfReplicaSpecs.Worker.replicas: must be at least 0, not -1", one line an
+// error.
+std::string Describe(const std::vector<FieldError>& errors, const std::string& file);
+
+// The rules that hold for any job, from flags or manifest: names, counts, ports, lengths. Paths
+// only, no positions.
+std::vector<FieldError> Validate(const Job& job);
+
+}  // namespace api
