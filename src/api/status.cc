@@ -16,6 +16,7 @@ Json EncodeUnit(const Unit& unit) {
   out["attempt"] = unit.attempt;
   if (unit.failures_in_row) out["failuresInRow"] = unit.failures_in_row;
   if (unit.disruptions_in_row) out["disruptionsInRow"] = unit.disruptions_in_row;
+  if (unit.planned) out["planned"] = true;
   if (unit.not_before != base::Time()) out["notBefore"] = base::FormatTimeMicro(unit.not_before);
   return out;
 }
@@ -36,7 +37,45 @@ Unit DecodeUnit(const Json& json) {
   return {.attempt = Int32Or(json, "attempt"),
           .failures_in_row = Int32Or(json, "failuresInRow"),
           .disruptions_in_row = Int32Or(json, "disruptionsInRow"),
-          .not_before = TimeAt(json, "notBefore")};
+          .not_before = TimeAt(json, "notBefore"),
+          .planned = base::BoolOr(json, "planned")};
+}
+
+// A thousand replicas in one short line a role: {"Worker": "0-998,1000"}.
+Json EncodeSet(const std::set<ReplicaId>& ids) {
+  JsonObject out;
+  for (auto it = ids.begin(); it != ids.end();) {
+    const Role role = it->role;
+    std::string ranges;
+    while (it != ids.end() && it->role == role) {
+      const int32_t first = it->index;
+      int32_t last = first;
+      for (++it; it != ids.end() && it->role == role && it->index == last + 1; ++it) ++last;
+      if (!ranges.empty()) ranges += ',';
+      ranges += std::to_string(first);
+      if (last != first) ranges += "-" + std::to_string(last);
+    }
+    out[Name(role)] = ranges;
+  }
+  return out;
+}
+
+std::set<ReplicaId> DecodeSet(const Json& json, std::string_view key) {
+  constexpr int64_t kMostReplicas = 1'000'000;
+  std::set<ReplicaId> out;
+  const Json* map = base::Find(json, key);
+  if (!map || !map->is_object()) return out;
+  for (const auto& [name, ranges] : map->get_object()) {
+    const auto role = RoleFromName(name);
+    if (!role || !ranges.is_string()) continue;
+    for (std::string_view range : base::Split(ranges.get_string(), ',')) {
+      const auto ends = base::Split(range, '-');
+      const auto first = base::ParseInt(ends.front()), last = base::ParseInt(ends.back());
+      if (!first || !last || *first < 0 || *last >= kMostReplicas) continue;
+      for (int64_t i = *first; i <= *last; ++i) out.insert({*role, static_cast<int32_t>(i)});
+    }
+  }
+  return out;
 }
 
 Json EncodeIncident(const Incident& incident) {
@@ -219,9 +258,8 @@ Json EncodeStatus(const JobStatus& status) {
   JsonObject units;
   for (const auto& [id, unit] : status.units) units[ToString(id)] = EncodeUnit(unit);
   if (!units.empty()) out["units"] = std::move(units);
-  JsonArray completed;
-  for (ReplicaId id : status.completed) completed.emplace_back(ToString(id));
-  if (!completed.empty()) out["completed"] = std::move(completed);
+  if (!status.completed.empty()) out["completed"] = EncodeSet(status.completed);
+  if (!status.seen.empty()) out["seen"] = EncodeSet(status.seen);
   JsonObject shape;
   for (const auto& [role, count] : status.shape) shape[Name(role)] = count;
   if (!shape.empty()) out["shape"] = std::move(shape);
@@ -270,12 +308,8 @@ JobStatus DecodeStatus(const Json& json) {
       if (auto id = ReplicaIdFrom(name)) out.units[*id] = DecodeUnit(item);
     }
   }
-  if (const Json* list = base::Find(json, "completed"); list && list->is_array()) {
-    for (const Json& item : list->get_array()) {
-      if (!item.is_string()) continue;
-      if (auto id = ReplicaIdFrom(std::string_view(item.get_string()))) out.completed.insert(*id);
-    }
-  }
+  out.completed = DecodeSet(json, "completed");
+  out.seen = DecodeSet(json, "seen");
   if (const Json* shape = base::Find(json, "shape"); shape && shape->is_object()) {
     for (const auto& [name, item] : shape->get_object()) {
       auto role = RoleFromName(name);

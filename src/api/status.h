@@ -65,6 +65,7 @@ struct Unit {
   int32_t failures_in_row = 0;
   int32_t disruptions_in_row = 0;
   base::Time not_before;  // when the wanted attempt may start
+  bool planned = false;   // raised by a person's wish (scale, resume), not by an ending
   bool operator==(const Unit&) const = default;
 };
 
@@ -112,6 +113,7 @@ struct JobStatus {
   Unit gang;                        // of every replica that is not in `units`
   std::map<ReplicaId, Unit> units;  // replicas that were restarted alone
   std::set<ReplicaId> completed;    // ended well in their wanted attempt; never run again
+  std::set<ReplicaId> seen;         // were there in their wanted attempt; gone since means taken away
   std::map<Role, int32_t> shape;    // replica counts that the running attempt was started with
   std::vector<Incident> incidents;  // the latest few, oldest first
 

@@ -28,6 +28,7 @@ TEST(Status, DecodesWhatItEncodes) {
   status.gang = {.attempt = 2, .failures_in_row = 1, .not_before = t + 5us};
   status.units[{Role::kPs, 1}] = {.attempt = 3, .disruptions_in_row = 1};
   status.completed = {{Role::kWorker, 1}};
+  status.seen = {{Role::kPs, 0}, {Role::kWorker, 0}, {Role::kWorker, 1}, {Role::kWorker, 2}, {Role::kWorker, 7}};
   status.shape = {{Role::kWorker, 2}};
   status.incidents = {{.replica = {Role::kWorker, 0},
                        .attempt = 1,
@@ -42,7 +43,7 @@ TEST(Status, DecodesWhatItEncodes) {
 TEST(Status, SurvivesGarbage) {
   for (const char* text :
        {"null", "[]", "{\"conditions\":3}", "{\"units\":{\"x\":1,\"worker-0\":2}}",
-        "{\"conditions\":[1,{}],\"completed\":[7,\"worker-x\"],\"shape\":{\"a\":1}}"}) {
+        "{\"conditions\":[1,{}],\"completed\":{\"Worker\":\"3-,-,9-1,a\"},\"shape\":{\"a\":1}}"}) {
     DecodeStatus(*base::ParseJson(text));
   }
 }

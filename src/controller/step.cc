@@ -1,0 +1,26 @@
+#include "controller/step.h"
+
+namespace controller {
+
+Turn Step(backend::Backend& world, api::Job& job, const core::Policy& policy, base::Time now) {
+  Turn turn;
+  core::Decision decision = core::Reconcile(job, world.Observe(job), policy, now);
+  turn.look_again = decision.look_again;
+  if (decision.status != job.status || !decision.events.empty()) {
+    if (auto published = world.Publish(job, decision.status, decision.events); !published) {
+      turn.error = std::move(published).error();
+      return turn;
+    }
+    job.status = std::move(decision.status);
+  }
+  for (const core::Action& action : decision.actions) {
+    if (auto done = world.Perform(job, action); !done) {
+      turn.error = std::move(done).error();
+      return turn;
+    }
+    turn.acted = true;
+  }
+  return turn;
+}
+
+}  // namespace controller

@@ -1,0 +1,56 @@
+// The world as it was last seen: what a backend tells the core about one job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/status.h"
+#include "base/time.h"
+
+namespace core {
+
+enum class Phase { kPending, kRunning, kSucceeded, kFailed };
+
+// How an incarnation ended. Which fields can be filled depends on the world; `code` always can.
+struct Ending {
+  int32_t code = 0;    // exit status, or 128 + signal
+  int32_t signal = 0;  // 0: it exited by itself
+  base::Time when;
+  bool stopped = false;  // we asked it to end
+  // Taken away rather than failed: preempted, evicted, deleted by somebody, its supervisor or node
+  // lost. The words say how.
+  std::string disruption;
+  // Killed at its memory limit; the words say who enforced it ("cgroup v1", "polling").
+  std::string memory_limit_by;
+  int64_t memory_limit = 0;
+  int64_t memory_peak = 0;
+  std::string start_error;              // it never ran: the words say why
+  std::vector<std::string> last_lines;  // the end of its log, oldest first
+
+  bool operator==(const Ending&) const = default;
+};
+
+// One incarnation of one replica.
+struct ReplicaState {
+  api::ReplicaId id;
+  std::string incarnation;  // names this very copy: pod UID, or attempt and start time
+  int32_t attempt = 0;      // given to it at its start
+  Phase phase = Phase::kPending;
+  bool deleting = false;  // on its way out, not gone yet
+  std::optional<base::Time> started;
+  std::optional<Ending> ending;  // if and only if phase is kSucceeded or kFailed
+
+  bool operator==(const ReplicaState&) const = default;
+};
+
+inline bool HasEnded(const ReplicaState& replica) {
+  return replica.phase == Phase::kSucceeded || replica.phase == Phase::kFailed;
+}
+
+struct Observed {
+  std::vector<ReplicaState> replicas;  // in any order
+  api::Progress progress;
+};
+
+}  // namespace core

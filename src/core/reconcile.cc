@@ -1,0 +1,580 @@
+// One pass over a job, in the order: remember what ended well, is it a success, is it past a limit,
+// has its shape changed, has anything failed, what is to be stopped, what started.
+//
+// The status is changed first and the actions are derived from it at the end, from nothing but
+// (status, observed). So whoever publishes the status and dies finds the same actions again in the
+// next pass.
+#include "core/reconcile.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "core/conditions.h"
+#include "core/restart_policy.h"
+#include "core/success_policy.h"
+#include "core/verdict.h"
+
+namespace core {
+namespace {
+
+using api::ReplicaId;
+using api::Role;
+using base::Duration;
+using base::Time;
+
+// How long an ending that blames a peer waits for the peer's own ending, before it is taken for the
+// cause.
+constexpr Duration kSettle = std::chrono::seconds(5);
+// How long workers of a collective may take to exit by themselves once worker 0 is done: they end
+// within the same second, and a kill would put an error into logs of a job that went well.
+constexpr Duration kLinger = std::chrono::seconds(10);
+// Statuses travel whole with every write.
+constexpr size_t kIncidentsKept = 16;
+
+struct Failure {
+  ReplicaId id;
+  Ending ending;
+  Meaning meaning;
+  std::optional<Time> started;
+};
+
+class Pass {
+ public:
+  Pass(const api::Job& job, const Observed& observed, const Policy& policy, Time now)
+      : job_(job), policy_(policy), now_(now), replicas_(observed.replicas), status_(job.status) {
+    std::ranges::sort(replicas_, {}, [](const ReplicaState& r) {
+      return std::tuple(r.id, r.attempt, r.incarnation);
+    });
+    status_.progress = observed.progress;
+  }
+
+  Decision Run() {
+    if (status_.conditions.empty()) {
+      Set("Created", "TFJobCreated", fmt::format("TFJob {} is created.", Name()));
+    }
+    if (!api::IsTerminal(status_)) {
+      if (job_.spec.run_policy.suspend) {
+        Suspend();
+      } else {
+        Judge();
+      }
+    }
+    if (api::IsTerminal(status_)) {
+      CleanUp();
+    } else if (!job_.spec.run_policy.suspend) {
+      Act();
+    }
+    decision_.status = std::move(status_);
+    return std::move(decision_);
+  }
+
+ private:
+  const std::string& Name() const { return job_.metadata.name; }
+  std::string FullName() const { return job_.metadata.name_space + "/" + Name(); }
+  bool IsGang() const { return ScopeOf(job_) == api::RestartScope::kJob; }
+
+  void Set(std::string type, std::string reason, std::string message, bool value = true) {
+    SetCondition(status_, std::move(type), value, std::move(reason), std::move(message), now_);
+  }
+
+  void Emit(bool warning, std::string reason, std::string message) {
+    decision_.events.push_back({warning, std::move(reason), std::move(message)});
+  }
+
+  void LookAgain(Time time) {
+    if (!decision_.look_again || time < *decision_.look_again) decision_.look_again = time;
+  }
+
+  bool InRange(ReplicaId id) const { return id.index < api::ReplicasOf(job_.spec, id.role); }
+
+  const api::Unit& UnitOf(ReplicaId id) const {
+    static const api::Unit kFresh;
+    if (auto it = status_.units.find(id); it != status_.units.end()) return it->second;
+    return InGang(id.role) ? status_.gang : kFresh;
+  }
+
+  bool IsCurrent(const ReplicaState& r) const {
+    return InRange(r.id) && r.attempt == UnitOf(r.id).attempt;
+  }
+
+  Meaning MeaningFor(const ReplicaState& r) const {
+    return MeaningOf(*r.ending, job_.spec.replicas.at(r.id.role).restart_policy,
+                     Decides(job_, r.id));
+  }
+
+  void Judge() {
+    if (api::Has(status_, "Suspended")) Resume();
+    if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
+    Reshape();
+    RememberEndings();
+    if (IsSuccess(job_, status_.completed)) {
+      Succeed();
+    } else if (!PastDeadline()) {
+      JudgeFailures();
+      if (!api::IsTerminal(status_)) CheckStartDeadline();
+    }
+    Count();
+    if (!api::IsTerminal(status_) && !restarted_ && AnyDriverActive()) {
+      Set("Running", "TFJobRunning", fmt::format("TFJob {} is running.", FullName()));
+    }
+  }
+
+  // ---- Suspend and resume
+  // -----------------------------------------------------------------------------------------
+
+  void Suspend() {
+    for (const ReplicaState& r : replicas_) {
+      if (HasEnded(r)) {
+        decision_.actions.push_back(Remove{r.id, r.incarnation});
+      } else {
+        decision_.actions.push_back(Stop{r.id, r.incarnation, true});
+      }
+    }
+    for (auto& [role, counts] : status_.replica_statuses) counts.active = 0;
+    if (api::Has(status_, "Suspended")) return;
+    const std::string message = fmt::format("TFJob {} is suspended.", Name());
+    if (api::FindCondition(status_, "Running")) Set("Running", "TFJobSuspended", message, false);
+    Set("Suspended", "TFJobSuspended", message);
+    Emit(false, "TFJobSuspended", message);
+  }
+
+  void Resume() {
+    const std::string message = fmt::format("TFJob {} is resumed.", Name());
+    Set("Suspended", "TFJobResumed", message, false);
+    Emit(false, "TFJobResumed", message);
+    status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
+    RaiseAll();
+  }
+
+  // Everybody begins a new attempt because somebody wished so: counted as neither failure nor
+  // disruption.
+  void RaiseAll() {
+    RaiseGang();
+    for (int32_t i = 0; i < api::ReplicasOf(job_.spec, Role::kEvaluator); ++i) {
+      RaiseAlone({Role::kEvaluator, i});
+    }
+  }
+
+  void RaiseGang() {
+    status_.gang.attempt = ++status_.attempt;
+    status_.gang.not_before = now_;
+    status_.gang.planned = true;
+    std::erase_if(status_.units, [](const auto& entry) { return InGang(entry.first.role); });
+    std::erase_if(status_.completed, [](ReplicaId id) { return InGang(id.role); });
+    std::erase_if(status_.seen, [](ReplicaId id) { return InGang(id.role); });
+  }
+
+  api::Unit& RaiseAlone(ReplicaId id) {
+    api::Unit unit = UnitOf(id);
+    unit.attempt = ++status_.attempt;
+    unit.not_before = now_;
+    unit.planned = true;
+    status_.completed.erase(id);
+    status_.seen.erase(id);
+    return status_.units[id] = unit;
+  }
+
+  // ---- Scaling
+  // ----------------------------------------------------------------------------------------------------
+
+  // The replicas of a collective, and a coordinator, know each other by TF_CONFIG, which is fixed
+  // when a process starts. So a change of shape is one planned restart of those who must learn of
+  // it.
+  void Reshape() {
+    std::map<Role, int32_t> shape;
+    for (Role role : api::kRoles) {
+      if (InGang(role) && api::ReplicasOf(job_.spec, role) > 0) {
+        shape[role] = api::ReplicasOf(job_.spec, role);
+      }
+    }
+    const std::map<Role, int32_t> old = std::exchange(status_.shape, shape);
+    const auto forget = [&](ReplicaId id) { return !InRange(id); };
+    std::erase_if(status_.completed, forget);
+    std::erase_if(status_.seen, forget);
+    std::erase_if(status_.units, [&](const auto& entry) { return !InRange(entry.first); });
+    if (old.empty() || old == shape || job_.extensions.elastic || job_.spec.enable_dynamic_worker) {
+      return;
+    }
+    const auto count = [](const std::map<Role, int32_t>& counts, Role role) {
+      const auto it = counts.find(role);
+      return it == counts.end() ? 0 : it->second;
+    };
+    const auto changed = [&](Role role) { return count(old, role) != count(shape, role); };
+    if (IsGang() || changed(Role::kPs)) {
+      RaiseGang();
+    } else {
+      for (Role role : {Role::kChief, Role::kMaster}) {
+        for (int32_t i = 0; i < api::ReplicasOf(job_.spec, role); ++i) RaiseAlone({role, i});
+      }
+    }
+    Emit(false, "TFJobScaled", fmt::format("TFJob {} is restarted in its new shape.", Name()));
+  }
+
+  // ---- Endings
+  // ----------------------------------------------------------------------------------------------------
+
+  void RememberEndings() {
+    for (const ReplicaState& r : replicas_) {
+      if (!IsCurrent(r)) continue;
+      status_.seen.insert(r.id);
+      if (!HasEnded(r) || MeaningFor(r) != Meaning::kFine) continue;
+      if (status_.completed.insert(r.id).second) EmitExit(r.id, *r.ending);
+    }
+  }
+
+  void EmitExit(ReplicaId id, const Ending& ending) {
+    Emit(false, "ExitedWithCode",
+         fmt::format("Pod: {}.{}-{} exited with code {}", job_.metadata.name_space, Name(),
+                     api::ToString(id), ending.code));
+  }
+
+  void Succeed() {
+    const std::string message = fmt::format("TFJob {} successfully completed.", FullName());
+    Set("Succeeded", "TFJobSucceeded", message);
+    Emit(false, "TFJobSucceeded", message);
+    status_.completion_time = std::chrono::floor<std::chrono::seconds>(now_);
+    api::Job now_is = job_;
+    now_is.status = status_;
+    status_.verdict = SucceededBecause(now_is);
+  }
+
+  void Fail(const std::string& message, api::Verdict verdict, bool warning = false) {
+    Set("Failed", "TFJobFailed", message);
+    Emit(warning, "TFJobFailed", message);
+    status_.completion_time = std::chrono::floor<std::chrono::seconds>(now_);
+    status_.verdict = std::move(verdict);
+  }
+
+  std::vector<Failure> Failures() const {
+    std::vector<Failure> out;
+    std::set<ReplicaId> there;
+    for (const ReplicaState& r : replicas_) {
+      if (!IsCurrent(r)) continue;
+      there.insert(r.id);
+      if (!HasEnded(r) || status_.completed.contains(r.id)) continue;
+      const Meaning meaning = MeaningFor(r);
+      if (meaning == Meaning::kFine) continue;
+      // As training-operator v1.9: dynamic workers may fail without failing the job.
+      if (meaning == Meaning::kPermanent && job_.spec.enable_dynamic_worker &&
+          r.id.role == Role::kWorker) {
+        continue;
+      }
+      out.push_back({r.id, *r.ending, meaning, r.started});
+    }
+    for (ReplicaId id : status_.seen) {
+      if (there.contains(id) || status_.completed.contains(id)) continue;
+      Ending gone{.code = 137, .when = now_, .disruption = "deleted by somebody"};
+      out.push_back({id, gone, Meaning::kDisruption, std::nullopt});
+    }
+    std::ranges::stable_sort(out, {}, [](const Failure& f) { return f.ending.when; });
+    return out;
+  }
+
+  // Which of these endings, all of one gang in one attempt, brought about the others. The earliest,
+  // but: endings closer together than the clock tells apart have no order, and then one that allows
+  // a restart wins; and one that only says that a peer was lost yields to one with a cause of its
+  // own. Null: too early to tell.
+  const Failure* FirstCause(const std::vector<Failure>& failures) {
+    const Failure* first = &failures.front();
+    for (const Failure& f : failures) {
+      if (f.ending.when >= first->ending.when + policy_.clock_resolution) break;
+      if (f.meaning < first->meaning) first = &f;
+    }
+    if (first->meaning != Meaning::kPermanent ||
+        !BlamesAPeer(TellingLine(first->ending.last_lines))) {
+      return first;
+    }
+    for (const Failure& f : failures) {
+      if (f.meaning != Meaning::kPermanent || !BlamesAPeer(TellingLine(f.ending.last_lines)))
+        return &f;
+    }
+    const bool others_live = std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
+      return IsCurrent(r) && InGang(r.id.role) && !HasEnded(r);
+    });
+    const Time settled = first->ending.when + kSettle;
+    if (!others_live || now_ >= settled) return first;
+    LookAgain(settled);
+    return nullptr;
+  }
+
+  void JudgeFailures() {
+    std::vector<Failure> all = Failures();
+    std::vector<Failure> gang, alone;
+    for (Failure& f : all) {
+      (IsGang() && InGang(f.id.role) ? gang : alone).push_back(std::move(f));
+    }
+    if (!gang.empty()) {
+      if (const Failure* cause = FirstCause(gang)) JudgeOne(*cause, gang, std::nullopt);
+    }
+    // A lost parameter server explains its coordinator's end, never the other way round.
+    std::ranges::stable_partition(alone, [](const Failure& f) { return f.id.role == Role::kPs; });
+    std::set<ReplicaId> explained;
+    for (const Failure& f : alone) {
+      if (api::IsTerminal(status_)) return;
+      if (explained.contains(f.id)) continue;
+      const std::set<ReplicaId> group = RestartedWith(job_, f.id);
+      std::vector<Failure> members;
+      for (const Failure& other : alone) {
+        if (group.contains(other.id)) members.push_back(other);
+      }
+      if (f.meaning != Meaning::kPermanent) explained.insert(group.begin(), group.end());
+      JudgeOne(f, members, group);
+    }
+  }
+
+  // Answers one cause with a restart of its group (nothing: the gang), or with the end of the job.
+  void JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
+                const std::optional<std::set<ReplicaId>>& group) {
+    for (const Failure& f : failures) EmitExit(f.id, f.ending);
+    Record(cause, failures);
+    const std::string type(api::Name(cause.id.role));
+    if (cause.meaning == Meaning::kPermanent) {
+      const bool exit_code =
+          job_.spec.replicas.at(cause.id.role).restart_policy == api::RestartPolicy::kExitCode;
+      const auto count = std::ranges::count_if(
+          failures, [&](const Failure& f) { return f.id.role == cause.id.role; });
+      Fail(exit_code ? fmt::format("job \"{}\" is failing because \"{}\" replica(s) failed.",
+                                   Name(), type)
+                     : fmt::format("TFJob {} has failed because {} {} replica(s) failed.",
+                                   FullName(), count, type),
+           FailedBecause(job_, cause.id, cause.ending), exit_code);
+      return;
+    }
+    const bool failure = cause.meaning == Meaning::kRetryable;
+    const auto limit = job_.spec.run_policy.backoff_limit;
+    if (failure && limit && status_.restarts >= *limit) {
+      Fail(fmt::format("Job {} has failed because it has reached the specified backoff limit",
+                       Name()),
+           FailedByLimit(
+               fmt::format("{} {}, and all {} restarts that backoffLimit allows are used up",
+                           api::Spoken(cause.id), WhatHappened(cause.ending), *limit),
+               Advice(job_, cause.id, cause.ending)));
+      return;
+    }
+    (failure ? status_.restarts : status_.disruptions) += 1;
+    restarted_ = true;
+    if (group) {
+      const int32_t attempt = status_.attempt + 1;
+      for (ReplicaId id : *group) {
+        status_.attempt = attempt - 1;  // one number for the whole group
+        api::Unit& unit = RaiseAlone(id);
+        unit.planned = false;
+        if (id == cause.id) PauseFor(unit, cause);
+      }
+      const Time not_before = status_.units[cause.id].not_before;
+      for (ReplicaId id : *group) status_.units[id].not_before = not_before;
+    } else {
+      RaiseGang();
+      status_.gang.planned = false;
+      PauseFor(status_.gang, cause);
+    }
+    const std::string message =
+        fmt::format("job {} is restarting because {} replica(s) failed.", Name(), type);
+    Set("Restarting", "TFJobRestarting", message);
+    Emit(true, "TFJobRestarting", message);
+  }
+
+  void PauseFor(api::Unit& unit, const Failure& cause) {
+    if (cause.started && cause.ending.when - *cause.started >= kLasting) {
+      unit.failures_in_row = unit.disruptions_in_row = 0;
+    }
+    int32_t& row =
+        cause.meaning == Meaning::kRetryable ? unit.failures_in_row : unit.disruptions_in_row;
+    unit.not_before = now_ + BackoffAfter(++row);
+  }
+
+  void Record(const Failure& cause, const std::vector<Failure>& failures) {
+    api::Incident incident{.replica = cause.id,
+                           .attempt = UnitOf(cause.id).attempt,
+                           .when = cause.ending.when,
+                           .what = WhatHappened(cause.ending),
+                           .line = TellingLine(cause.ending.last_lines),
+                           .disruption = cause.meaning == Meaning::kDisruption};
+    for (const Failure& f : failures) {
+      if (f.id != cause.id) incident.consequences.push_back(f.id);
+    }
+    status_.incidents.push_back(std::move(incident));
+    if (status_.incidents.size() > kIncidentsKept)
+      status_.incidents.erase(status_.incidents.begin());
+  }
+
+  // ---- Limits of time
+  // ---------------------------------------------------------------------------------------------
+
+  bool PastDeadline() {
+    const auto seconds = job_.spec.run_policy.active_deadline_seconds;
+    if (!seconds) return false;
+    const Time deadline = *status_.start_time + std::chrono::seconds(*seconds);
+    if (now_ < deadline) {
+      LookAgain(deadline);
+      return false;
+    }
+    Fail(fmt::format("Job {} has failed because it was active longer than specified deadline",
+                     Name()),
+         FailedByLimit(fmt::format("still running after {} s, its activeDeadlineSeconds", *seconds),
+                       "allow more time with --deadline, or go on from the last checkpoint: "
+                       "trainyard resume " +
+                           Name()));
+    return true;
+  }
+
+  void CheckStartDeadline() {
+    if (!job_.extensions.start_deadline || api::Has(status_, "Running")) return;
+    std::set<ReplicaId> up = status_.completed;
+    for (const ReplicaState& r : replicas_) {
+      if (IsCurrent(r) && r.phase != Phase::kPending) up.insert(r.id);
+    }
+    std::vector<std::string> missing;
+    Time since = *status_.start_time;
+    for (const auto& [role, spec] : job_.spec.replicas) {
+      for (int32_t i = 0; i < spec.replicas; ++i) {
+        if (up.contains({role, i})) continue;
+        missing.push_back(api::Spoken({role, i}));
+        since = std::max(since, UnitOf({role, i}).not_before);
+      }
+    }
+    if (missing.empty()) return;
+    const Time deadline = since + *job_.extensions.start_deadline;
+    if (now_ < deadline) return LookAgain(deadline);
+    Fail(fmt::format("Job {} has failed because not all replicas started in time", Name()),
+         FailedByLimit(
+             "not all replicas were up within the start deadline; missing: " + missing.front() +
+                 (missing.size() > 1 ? fmt::format(" and {} more", missing.size() - 1) : ""),
+             "trainyard why " + Name()));
+  }
+
+  // ---- Counting
+  // ---------------------------------------------------------------------------------------------------
+
+  void Count() {
+    status_.replica_statuses.clear();
+    for (const auto& [role, spec] : job_.spec.replicas) status_.replica_statuses[role] = {};
+    for (ReplicaId id : status_.completed) status_.replica_statuses[id.role].succeeded += 1;
+    for (const ReplicaState& r : replicas_) {
+      if (!IsCurrent(r) || status_.completed.contains(r.id)) continue;
+      api::ReplicaStatus& counts = status_.replica_statuses[r.id.role];
+      if (r.phase == Phase::kRunning && !r.deleting) counts.active += 1;
+      if (r.phase == Phase::kFailed) counts.failed += 1;
+    }
+  }
+
+  bool AnyDriverActive() const {
+    return std::ranges::any_of(status_.replica_statuses, [&](const auto& entry) {
+      return entry.second.active > 0 && DrivesRunning(job_, entry.first);
+    });
+  }
+
+  // ---- Actions
+  // ----------------------------------------------------------------------------------------------------
+
+  void Act() {
+    bool old_gang_lives = false;
+    std::set<ReplicaId> occupied;
+    for (const ReplicaState& r : replicas_) {
+      occupied.insert(r.id);
+      if (IsCurrent(r)) continue;
+      if (HasEnded(r)) {
+        decision_.actions.push_back(Remove{r.id, r.incarnation});
+        continue;
+      }
+      old_gang_lives |= IsGang() && InGang(r.id.role);
+      // The survivors of a broken gang have nothing left to save and may hang in a collective.
+      const bool graceful = !InRange(r.id) || UnitOf(r.id).planned;
+      decision_.actions.push_back(Stop{r.id, r.incarnation, graceful});
+    }
+    for (const auto& [role, spec] : job_.spec.replicas) {
+      // At most one generation of a gang lives: a newcomer that meets a member of the old one
+      // hangs.
+      if (old_gang_lives && InGang(role)) continue;
+      for (int32_t i = 0; i < spec.replicas; ++i) {
+        const ReplicaId id{role, i};
+        if (occupied.contains(id) || status_.completed.contains(id)) continue;
+        const api::Unit& unit = UnitOf(id);
+        if (unit.not_before > now_) {
+          LookAgain(unit.not_before);
+        } else {
+          decision_.actions.push_back(Start{id, unit.attempt});
+        }
+      }
+    }
+  }
+
+  void CleanUp() {
+    const bool succeeded = api::Has(status_, "Succeeded");
+    if (succeeded) {
+      for (auto& [role, counts] : status_.replica_statuses) {
+        counts.succeeded += std::exchange(counts.active, 0);
+      }
+    }
+    const api::CleanPodPolicy clean = job_.spec.run_policy.clean_pod_policy;
+    const bool stop = policy_.end_leftovers || clean != api::CleanPodPolicy::kNone;
+    for (const ReplicaState& r : replicas_) {
+      if (HasEnded(r)) {
+        if (clean == api::CleanPodPolicy::kAll)
+          decision_.actions.push_back(Remove{r.id, r.incarnation});
+        continue;
+      }
+      if (!stop) continue;
+      if (succeeded && IsGang() && r.id.role != Role::kEvaluator && policy_.end_leftovers) {
+        const Time patience = *status_.completion_time + kLinger;
+        if (now_ < patience) {
+          LookAgain(patience);
+          continue;
+        }
+      }
+      decision_.actions.push_back(Stop{r.id, r.incarnation, succeeded || !IsGang()});
+    }
+    const auto ttl = job_.spec.run_policy.ttl_seconds_after_finished;
+    if (!ttl || !status_.completion_time) return;
+    const Time expiry = *status_.completion_time + std::chrono::seconds(*ttl);
+    if (now_ < expiry) return LookAgain(expiry);
+    decision_.actions.push_back(DeleteJob{});
+  }
+
+  const api::Job& job_;
+  const Policy& policy_;
+  const Time now_;
+  std::vector<ReplicaState> replicas_;  // sorted, so that nothing depends on the order they came in
+  api::JobStatus status_;               // what will be published
+  bool restarted_ = false;
+  Decision decision_;
+};
+
+}  // namespace
+
+Decision Reconcile(const api::Job& job, const Observed& observed, const Policy& policy, Time now) {
+  return Pass(job, observed, policy, now).Run();
+}
+
+api::JobStatus Stopped(const api::Job& job, const std::string& by, Time now) {
+  api::JobStatus status = job.status;
+  if (api::IsTerminal(status)) return status;
+  SetCondition(status, "Failed", true, "TFJobStopped",
+               fmt::format("TFJob {} was stopped by {}.", job.metadata.name, by), now);
+  status.completion_time = std::chrono::floor<std::chrono::seconds>(now);
+  status.verdict = api::Verdict{.result = "stopped",
+                                .cause = "stopped by " + by,
+                                .advice = "trainyard resume " + job.metadata.name,
+                                .exit_status = kExitStopped};
+  return status;
+}
+
+api::JobStatus Revived(const api::Job& job, Time now) {
+  api::JobStatus status = job.status;
+  std::erase_if(status.conditions, [](const api::Condition& c) { return c.type != "Created"; });
+  status.completion_time.reset();
+  status.verdict.reset();
+  status.restarts = status.disruptions = 0;
+  status.start_time = std::chrono::floor<std::chrono::seconds>(now);
+  status.gang = {.attempt = ++status.attempt, .not_before = now, .planned = true};
+  status.units.clear();
+  for (int32_t i = 0; i < api::ReplicasOf(job.spec, Role::kEvaluator); ++i) {
+    status.units[{Role::kEvaluator, i}] = status.gang;
+  }
+  status.completed.clear();
+  status.seen.clear();
+  return status;
+}
+
+}  // namespace core

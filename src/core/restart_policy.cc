@@ -1,0 +1,70 @@
+#include "core/restart_policy.h"
+
+#include <algorithm>
+
+namespace core {
+
+using api::ReplicaId;
+using api::Role;
+
+namespace {
+
+// TensorFlow's preemption handler saves a checkpoint and exits with this status.
+constexpr int32_t kPreemptedExit = 42;
+
+}  // namespace
+
+Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool decides) {
+  if (!ending.disruption.empty() || ending.code == kPreemptedExit) return Meaning::kDisruption;
+  // Ended by us in a way that nobody asked for any more (a resume after a stop, say): not its
+  // fault.
+  if (ending.stopped && ending.code != 0) return Meaning::kDisruption;
+  if (ending.code == 0) {
+    // As a kubelet under Always: restarted. Not so where it would keep the job from ever
+    // succeeding.
+    return policy == api::RestartPolicy::kAlways && !decides ? Meaning::kRetryable : Meaning::kFine;
+  }
+  if (!ending.start_error.empty()) return Meaning::kPermanent;
+  switch (policy) {
+    case api::RestartPolicy::kNever:
+      return Meaning::kPermanent;
+    case api::RestartPolicy::kOnFailure:
+    case api::RestartPolicy::kAlways:
+      return Meaning::kRetryable;
+    case api::RestartPolicy::kExitCode:
+      // As training-operator v1.9: 1-127 is the program's own error, 128 and above a kill.
+      return ending.code >= 128 ? Meaning::kRetryable : Meaning::kPermanent;
+  }
+  return Meaning::kPermanent;
+}
+
+api::RestartScope ScopeOf(const api::Job& job) {
+  if (job.extensions.restart_scope != api::RestartScope::kAuto) return job.extensions.restart_scope;
+  const bool alone = api::ReplicasOf(job.spec, Role::kPs) > 0 || job.extensions.elastic ||
+                     job.spec.enable_dynamic_worker;
+  return alone ? api::RestartScope::kReplica : api::RestartScope::kJob;
+}
+
+bool InGang(Role role) { return role != Role::kEvaluator; }
+
+std::set<ReplicaId> RestartedWith(const api::Job& job, ReplicaId failed) {
+  std::set<ReplicaId> out = {failed};
+  if (failed.role != Role::kPs) return out;
+  for (Role role : {Role::kChief, Role::kMaster}) {
+    for (int32_t i = 0; i < api::ReplicasOf(job.spec, role); ++i) out.insert({role, i});
+  }
+  // Without a chief, worker 0 coordinates.
+  if (out.size() == 1 && api::ReplicasOf(job.spec, Role::kWorker) > 0) {
+    out.insert({Role::kWorker, 0});
+  }
+  return out;
+}
+
+base::Duration BackoffAfter(int32_t in_row) {
+  constexpr base::Duration kMost = std::chrono::minutes(5);
+  if (in_row <= 1) return base::Duration(0);
+  const int32_t doublings = std::min(in_row - 2, 20);
+  return std::min(kMost, base::Duration(std::chrono::seconds(1)) * (int64_t{1} << doublings));
+}
+
+}  // namespace core

@@ -1,0 +1,41 @@
+// Restart rules: what an ending means, who is restarted with whom, and how long to wait.
+//
+// Pure functions of a few values each; core/reconcile.cc puts them together.
+#pragma once
+
+#include <set>
+
+#include "api/tfjob.h"
+#include "core/observed.h"
+
+namespace core {
+
+enum class Meaning {
+  kFine,        // exited 0 and may stay ended
+  kDisruption,  // not the program's fault: restart, own counter, no limit
+  kRetryable,   // restart, within backoffLimit
+  kPermanent,   // the job has failed
+};
+
+// `decides`: this replica's success is the job's success.
+Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool decides);
+
+// kAuto resolved: Replica if the job has parameter servers or is elastic, else Job.
+api::RestartScope ScopeOf(const api::Job& job);
+
+// Restarted together under scope Job: every role but the evaluator, which only reads checkpoints.
+bool InGang(api::Role role);
+
+// Under scope Replica: who is restarted when this one failed. A lost parameter server takes the
+// coordinator with it, because the variables it held are gone and TensorFlow's coordinator cannot
+// go on (reference: it exits 1).
+std::set<api::ReplicaId> RestartedWith(const api::Job& job, api::ReplicaId failed);
+
+// The pause before the next attempt after `in_row` failures in a row: none, then 1 s, doubling to 5
+// min.
+base::Duration BackoffAfter(int32_t in_row);
+
+// An attempt that lasted this long starts the row afresh.
+inline constexpr base::Duration kLasting = std::chrono::minutes(10);
+
+}  // namespace core

@@ -1,0 +1,52 @@
+#include "core/success_policy.h"
+
+namespace core {
+
+using api::ReplicaId;
+using api::ReplicasOf;
+using api::Role;
+
+namespace {
+
+bool HasChief(const api::Job& job) {
+  return ReplicasOf(job.spec, Role::kChief) > 0 || ReplicasOf(job.spec, Role::kMaster) > 0;
+}
+
+bool AllCompleted(const api::Job& job, Role role, const std::set<ReplicaId>& completed) {
+  for (int32_t i = 0; i < ReplicasOf(job.spec, role); ++i) {
+    if (!completed.contains({role, i})) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool DrivesRunning(const api::Job& job, Role role) {
+  if (HasChief(job)) return role == Role::kChief || role == Role::kMaster;
+  return role == Role::kWorker;
+}
+
+bool Decides(const api::Job& job, ReplicaId id) {
+  if (id.role == Role::kEvaluator) return job.extensions.wait_for_evaluator;
+  if (!DrivesRunning(job, id.role)) return false;
+  if (id.role != Role::kWorker) return true;
+  return id.index == 0 || job.spec.success_policy == api::SuccessPolicy::kAllWorkers;
+}
+
+bool IsSuccess(const api::Job& job, const std::set<ReplicaId>& completed) {
+  if (job.extensions.wait_for_evaluator && !AllCompleted(job, Role::kEvaluator, completed)) {
+    return false;
+  }
+  if (HasChief(job)) {
+    return AllCompleted(job, Role::kChief, completed) &&
+           AllCompleted(job, Role::kMaster, completed);
+  }
+  if (ReplicasOf(job.spec, Role::kWorker) == 0) return false;
+  if (job.spec.success_policy == api::SuccessPolicy::kDefault &&
+      completed.contains({Role::kWorker, 0})) {
+    return true;
+  }
+  return AllCompleted(job, Role::kWorker, completed);
+}
+
+}  // namespace core

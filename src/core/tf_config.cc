@@ -1,0 +1,66 @@
+#include "core/tf_config.h"
+
+#include "base/json.h"
+
+namespace core {
+namespace {
+
+using api::ReplicaId;
+using api::ReplicasOf;
+using api::Role;
+using base::JsonArray;
+using base::JsonObject;
+
+JsonArray Addresses(const api::Job& job, Role role, const AddressOf& address) {
+  JsonArray out;
+  for (int32_t i = 0; i < ReplicasOf(job.spec, role); ++i) out.emplace_back(address({role, i}));
+  return out;
+}
+
+JsonObject Task(ReplicaId id) { return {{"type", api::LowerName(id.role)}, {"index", id.index}}; }
+
+// enableDynamicWorker: a worker knows itself and the parameter servers, so workers may come and go.
+// As training-operator v1.9 for workers and PS; a chief, master or evaluator, which upstream leaves
+// with an empty cluster, gets all parameter servers and itself.
+JsonObject SparseCluster(const api::Job& job, ReplicaId id, const AddressOf& address) {
+  JsonObject worker;
+  JsonArray ps = Addresses(job, Role::kPs, address);
+  if (id.role == Role::kPs) ps = {base::Json(address(id))};
+  if (id.role == Role::kWorker) worker[std::to_string(id.index)] = address(id);
+  JsonObject cluster;
+  cluster["worker"] = std::move(worker);
+  cluster["ps"] = ps.empty() ? base::Json(nullptr) : base::Json(std::move(ps));
+  if (id.role != Role::kPs && id.role != Role::kWorker) {
+    cluster[api::LowerName(id.role)] = JsonArray{base::Json(address(id))};
+  }
+  return cluster;
+}
+
+}  // namespace
+
+std::optional<std::string> TfConfig(const api::Job& job, ReplicaId id, const AddressOf& address,
+                                    Dialect dialect) {
+  int32_t total = 0;
+  for (Role role : api::kRoles) total += ReplicasOf(job.spec, role);
+  if (total == 1 && dialect == Dialect::kTfJob) return std::nullopt;
+
+  JsonObject config;
+  if (job.spec.enable_dynamic_worker) {
+    config["cluster"] = SparseCluster(job, id, address);
+    config["task"] = Task(id);
+    return base::CompactJson(config);
+  }
+  const bool evaluator = dialect == Dialect::kTfJob && job.extensions.evaluator_in_cluster;
+  JsonObject cluster;
+  for (Role role : api::kRoles) {
+    if (role == Role::kEvaluator && !evaluator) continue;
+    if (ReplicasOf(job.spec, role) == 0) continue;
+    cluster[api::LowerName(role)] = Addresses(job, role, address);
+  }
+  config["cluster"] = std::move(cluster);
+  config["task"] = Task(id);
+  if (dialect == Dialect::kTfJob) config["environment"] = "cloud";
+  return base::CompactJson(config);
+}
+
+}  // namespace core
