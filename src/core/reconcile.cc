@@ -523,7 +523,9 @@ class Pass {
           continue;
         }
       }
-      decision_.actions.push_back(Stop{r.id, r.incarnation, succeeded || !IsGang()});
+      // The survivors of a broken gang have nothing left to save.
+      const bool broken = IsGang() && status_.verdict && status_.verdict->result == "failed";
+      decision_.actions.push_back(Stop{r.id, r.incarnation, !broken});
     }
     const auto ttl = job_.spec.run_policy.ttl_seconds_after_finished;
     if (!ttl || !status_.completion_time) return;

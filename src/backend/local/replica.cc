@@ -1,0 +1,166 @@
+#include "backend/local/replica.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "base/json.h"
+#include "base/strings.h"
+#include "core/tf_config.h"
+#include "io/process.h"
+
+namespace backend::local {
+namespace {
+
+using api::ReplicaId;
+using base::Json;
+using base::Result;
+
+std::vector<std::string> StringsAt(const Json& object, std::string_view key) {
+  std::vector<std::string> out;
+  const Json* list = base::Find(object, key);
+  if (!list || !list->is_array()) return out;
+  for (const Json& item : list->get_array()) {
+    if (item.is_string()) out.emplace_back(item.get_string());
+  }
+  return out;
+}
+
+const std::string* Lookup(const EnvList& env, std::string_view name) {
+  const auto it =
+      std::find_if(env.rbegin(), env.rend(), [&](const auto& e) { return e.first == name; });
+  return it == env.rend() ? nullptr : &it->second;
+}
+
+// $(NAME) of a known variable is replaced, $$(NAME) is a literal $(NAME), anything else stays: as
+// Kubernetes.
+std::string Expand(std::string_view text, const EnvList& env) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '$' && text.substr(i).starts_with("$$(")) {
+      out += '$';
+      ++i;
+    } else if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '(') {
+      const size_t end = text.find(')', i);
+      const std::string* value =
+          end == std::string_view::npos ? nullptr : Lookup(env, text.substr(i + 2, end - i - 2));
+      if (value) {
+        out += *value;
+        i = end;
+        continue;
+      }
+      out += '$';
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// The fields of a pod that a process on this machine has, too.
+std::string FieldRef(const std::string& path, const api::Job& job, ReplicaId id) {
+  if (path == "metadata.name") return job.metadata.name + "-" + api::ToString(id);
+  if (path == "metadata.namespace") return job.metadata.name_space;
+  if (path == "status.podIP" || path == "status.hostIP") return "127.0.0.1";
+  return "";
+}
+
+void AddTemplateEnv(const Json& container, const api::Job& job, ReplicaId id, EnvList& env) {
+  const Json* list = base::Find(container, "env");
+  if (!list || !list->is_array()) return;
+  for (const Json& entry : list->get_array()) {
+    const std::string name = base::StringOr(entry, "name");
+    if (name.empty()) continue;
+    std::string value = Expand(base::StringOr(entry, "value"), env);
+    if (const Json* from = base::Find(entry, "valueFrom")) {
+      const Json* field = base::Find(*from, "fieldRef");
+      value = field ? FieldRef(base::StringOr(*field, "fieldPath"), job, id) : "";
+      if (value.empty())
+        continue;  // a Secret or ConfigMap of a cluster is not here: left unset, not set empty
+    }
+    env.emplace_back(name, value);
+  }
+}
+
+EnvList OwnEnv(const ReplicaContext& context, ReplicaId id, int32_t attempt) {
+  const api::Job& job = context.job;
+  return {
+      {"WORKER_NUMBER", std::to_string(id.index)},
+      {"TOT_WORKERS", std::to_string(api::ReplicasOf(job.spec, api::Role::kWorker))},
+      {"TRAINYARD_JOB", job.metadata.name},
+      {"TRAINYARD_ROLE", std::string(api::LowerName(id.role))},
+      {"TRAINYARD_INDEX", std::to_string(id.index)},
+      {"TRAINYARD_ATTEMPT", std::to_string(attempt)},
+      {"TRAINYARD_OUTPUT_DIR", context.run.output},
+      {"TRAINYARD_CHECKPOINT_DIR", context.dir.File("checkpoints")},
+      {"TRAINYARD_LOG_DIR", context.dir.File("tensorboard")},
+      {"PYTHONUNBUFFERED", "1"},
+      {"PYTHONFAULTHANDLER", "1"},
+  };
+}
+
+// GPUs are shared out one a replica, in the order of the replicas.
+void AddGpu(const ReplicaContext& context, ReplicaId id, EnvList& env) {
+  const size_t gpus = io::ListDir("/proc/driver/nvidia/gpus").size();
+  if (gpus == 0) return;
+  const std::vector<ReplicaId> all = ReplicasInOrder(context.job.spec);
+  const size_t position = static_cast<size_t>(std::ranges::find(all, id) - all.begin());
+  env.emplace_back("CUDA_VISIBLE_DEVICES", position < gpus ? std::to_string(position) : "");
+}
+
+}  // namespace
+
+std::vector<ReplicaId> ReplicasInOrder(const api::JobSpec& spec) {
+  std::vector<ReplicaId> out;
+  for (const auto& [role, replica] : spec.replicas) {
+    for (int32_t i = 0; i < replica.replicas; ++i) out.push_back({role, i});
+  }
+  return out;
+}
+
+Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t attempt) {
+  const api::Job& job = context.job;
+  const Json* container = api::TensorFlowContainer(job.spec.replicas.at(id.role).pod_template);
+  if (!container) return base::Invalid("no container named tensorflow");
+  Command out;
+  out.added = OwnEnv(context, id, attempt);
+  AddGpu(context, id, out.added);
+  AddTemplateEnv(*container, job, id, out.added);
+  const auto address = [&](ReplicaId other) {
+    return fmt::format("127.0.0.1:{}", context.ports.at(other));
+  };
+  if (auto config = core::TfConfig(job, id, address)) out.added.emplace_back("TF_CONFIG", *config);
+  out.added.insert(out.added.end(), context.env_file.begin(), context.env_file.end());
+
+  for (const char* part : {"command", "args"}) {
+    for (const std::string& word : StringsAt(*container, part)) {
+      out.argv.push_back(Expand(word, out.added));
+    }
+  }
+  if (StringsAt(*container, "command").empty()) {
+    return base::Invalid(
+        fmt::format("spec.tfReplicaSpecs.{}.template.spec.containers: the container named "
+                    "tensorflow has no command, and on this "
+                    "machine there is no image to take one from",
+                    api::Name(id.role)));
+  }
+  if (out.argv[0] == "python" || out.argv[0] == "python3") out.argv[0] = context.run.python;
+  const std::string wanted = base::StringOr(*container, "workingDir");
+  out.directory = !wanted.empty() && io::IsDirectory(wanted) ? wanted : context.run.directory;
+  return out;
+}
+
+std::vector<std::string> FullEnvironment(const EnvList& added) {
+  std::map<std::string, std::string> env;
+  for (const std::string& entry : io::Environment()) {
+    const size_t equals = entry.find('=');
+    if (equals != std::string::npos) env[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  env.erase("TF_CONFIG");
+  for (const auto& [name, value] : added) env[name] = value;
+  std::vector<std::string> out;
+  for (const auto& [name, value] : env) out.push_back(name + "=" + value);
+  return out;
+}
+
+}  // namespace backend::local

@@ -1,0 +1,43 @@
+// What a replica's process is given on this machine: command, environment, directory.
+//
+// The pod template's container runs without its image: command and arguments as written, with
+// $(NAME) replaced as Kubernetes does; a bare `python` or `python3` means the job's Python.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/tfjob.h"
+#include "backend/local/job_dir.h"
+#include "base/result.h"
+
+namespace backend::local {
+
+using EnvList = std::vector<std::pair<std::string, std::string>>;
+
+struct ReplicaContext {
+  const api::Job& job;
+  const JobDir& dir;
+  const RunFile& run;
+  const std::map<api::ReplicaId, int32_t>& ports;
+  const EnvList& env_file;
+};
+
+struct Command {
+  std::vector<std::string> argv;
+  EnvList added;  // on top of the inherited environment, in order; later entries win
+  std::string directory;
+};
+
+base::Result<Command> CommandOf(const ReplicaContext& context, api::ReplicaId id, int32_t attempt);
+
+// The inherited environment without what must not leak into a replica (a TF_CONFIG of the shell),
+// then `added`.
+std::vector<std::string> FullEnvironment(const EnvList& added);
+
+// All replicas of a job in a fixed order, which is also the order of RunFile::ports.
+std::vector<api::ReplicaId> ReplicasInOrder(const api::JobSpec& spec);
+
+}  // namespace backend::local

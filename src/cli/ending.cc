@@ -1,0 +1,138 @@
+#include "cli/ending.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/core.h>
+
+#include "base/duration.h"
+#include "base/strings.h"
+
+namespace cli {
+namespace {
+
+constexpr int kExitLost = 69;
+
+std::string ClockTime(base::Time time) { return base::FormatTimeMicro(time).substr(11, 12); }
+
+// The newest TensorFlow checkpoint below a directory, by the name it has there; empty when there is
+// none.
+std::string NewestCheckpoint(const std::string& directory) {
+  std::string newest;
+  std::filesystem::file_time_type when;
+  std::error_code error;
+  for (auto it = std::filesystem::recursive_directory_iterator(directory, error);
+       !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+    if (it->path().extension() != ".index") continue;
+    std::error_code ignored;
+    const auto time = it->last_write_time(ignored);
+    if (!ignored && (newest.empty() || time > when)) {
+      newest = it->path().stem().string();
+      when = time;
+    }
+  }
+  return newest;
+}
+
+// The highest numbered model version below the output directory, as TensorFlow Serving counts them.
+std::string NewestModel(const std::string& output) {
+  int64_t best = -1;
+  std::string path;
+  std::error_code error;
+  for (auto it = std::filesystem::recursive_directory_iterator(output, error);
+       !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+    if (it->path().filename() != "saved_model.pb") continue;
+    const std::string dir = it->path().parent_path().string();
+    const int64_t version =
+        base::ParseInt(it->path().parent_path().filename().string()).value_or(0);
+    if (version > best) {
+      best = version;
+      path = dir;
+    }
+  }
+  return path;
+}
+
+std::string Took(const api::JobStatus& status) {
+  if (!status.start_time || !status.completion_time) return "";
+  return base::FormatDuration(*status.completion_time - *status.start_time);
+}
+
+}  // namespace
+
+std::string StateWord(const api::JobStatus& status, bool alive) {
+  if (api::Has(status, "Succeeded")) return "Succeeded";
+  if (const api::Condition* failed = api::FindCondition(status, "Failed");
+      failed && failed->status) {
+    return failed->reason == "TFJobStopped" ? "Stopped" : "Failed";
+  }
+  if (api::Has(status, "Suspended")) return alive ? "Suspending" : "Suspended";
+  if (!alive) return "Interrupted";
+  for (const char* type : {"Restarting", "Running"}) {
+    if (api::Has(status, type)) return type;
+  }
+  return "Starting";
+}
+
+int ExitStatus(const api::JobStatus& status) {
+  if (status.verdict) return status.verdict->exit_status;
+  if (api::Has(status, "Suspended")) return 65;
+  return kExitLost;
+}
+
+std::string Ending(const api::Job& job, const backend::local::JobDir& dir,
+                   const std::string& output, const io::Terminal& terminal) {
+  const api::JobStatus& status = job.status;
+  const std::string& name = job.metadata.name;
+  const std::string dash = terminal.unicode ? " — " : " - ";
+  const auto paint = [&](const char* code, const std::string& text) {
+    return terminal.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  };
+  const std::string took = Took(status).empty() ? "" : " after " + Took(status);
+  const std::string result = status.verdict                  ? status.verdict->result
+                             : api::Has(status, "Suspended") ? "suspended"
+                                                             : "interrupted";
+  const bool good = result == "succeeded";
+  const std::string mark = terminal.unicode ? (good ? "✓ " : "✗ ") : "";
+  std::string out = paint(good                 ? "1;32"
+                          : result == "failed" ? "1;31"
+                                               : "1;33",
+                          mark + name + " " + result + took);
+  if (status.verdict && !status.verdict->cause.empty()) out += dash + status.verdict->cause;
+  out += "\n";
+
+  if (!good && result == "failed" && !status.incidents.empty()) {
+    const api::Incident& last = status.incidents.back();
+    out += fmt::format("  first   {}  {}  {}\n", ClockTime(last.when), api::Spoken(last.replica),
+                       last.what);
+    if (!last.consequences.empty()) {
+      std::vector<std::string> names;
+      for (api::ReplicaId id : last.consequences) names.push_back(api::Spoken(id));
+      out += fmt::format("  then    {} (a consequence)\n", base::Join(names, ", "));
+    }
+  }
+  if (!status.progress.metrics.empty()) {
+    std::vector<std::string> metrics;
+    for (const auto& [metric, value] : status.progress.metrics) {
+      if (metrics.size() < 4) metrics.push_back(fmt::format("{} {:.4g}", metric, value));
+    }
+    out += "  metrics " + base::Join(metrics, terminal.unicode ? " · " : ", ") + "\n";
+  }
+  const std::string model = NewestModel(output);
+  const std::string checkpoint = NewestCheckpoint(dir.File("checkpoints"));
+  if (!model.empty()) {
+    out += "  model   " + model + "\n";
+  } else if (!checkpoint.empty()) {
+    out += fmt::format("  kept    checkpoint {} in {}\n", checkpoint, dir.File("checkpoints"));
+  }
+  out += "  logs    " + dir.File("logs") + "\n";
+  if (good) {
+    out += fmt::format("  next    trainyard logs {}\n", name);
+  } else {
+    const std::string advice = status.verdict ? status.verdict->advice : "trainyard resume " + name;
+    if (!advice.empty()) out += "  try     " + advice + "\n";
+  }
+  return out;
+}
+
+}  // namespace cli

@@ -1,0 +1,147 @@
+#include "cli/log_view.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "backend/local/local_backend.h"
+#include "base/strings.h"
+#include "events/plain_text.h"
+
+namespace cli {
+namespace {
+
+using api::ReplicaId;
+
+constexpr std::string_view kTraceback = "Traceback (most recent call last)";
+
+bool IsIndented(std::string_view line) { return line.starts_with(' ') || line.starts_with('\t'); }
+
+// Between the frames of a traceback and the next one that it led to.
+bool JoinsTracebacks(std::string_view line) {
+  return line.empty() || line.starts_with("During handling of the above exception") ||
+         line.starts_with("The above exception was the direct cause");
+}
+
+}  // namespace
+
+void LogView::Feed(ReplicaId id, std::string_view bytes, base::Time now) {
+  Source& source = sources_[id];
+  source.last = now;
+  source.partial += bytes;
+  size_t begin = 0;
+  for (size_t end; (end = source.partial.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    AddLine(id, source, std::string_view(source.partial).substr(begin, end - begin), now);
+  }
+  source.partial.erase(0, begin);
+  // A bar that is redrawn without ever ending its line must not grow for ever.
+  if (source.partial.size() > (64 << 10))
+    source.partial.erase(0, source.partial.size() - (32 << 10));
+}
+
+void LogView::AddLine(ReplicaId id, Source& source, std::string_view raw_line, base::Time now) {
+  if (raw_line.starts_with(backend::local::kMark)) {
+    source.progress = {};
+    if (raw_) ready_.push_back({id, std::string(raw_line)});
+    return;
+  }
+  const std::string line = events::CollapseCarriageReturns(raw_line);
+  const std::optional<events::LineProgress> progress = source.progress.Add(line, now);
+  if (raw_) {
+    ready_.push_back({id, std::string(raw_line)});
+    return;
+  }
+  if (line.find(kTraceback) != std::string::npos) {
+    if (source.traceback.empty()) source.since = now;
+    source.traceback.push_back(line);
+    source.in_frames = true;
+    return;
+  }
+  if (!source.traceback.empty()) {
+    source.traceback.push_back(line);
+    if (source.in_frames && !IsIndented(line)) {
+      source.in_frames = false;  // the exception itself; another traceback may follow from it
+    } else if (!source.in_frames && !JoinsTracebacks(line) && !IsIndented(line)) {
+      Release(id, source);
+    }
+    return;
+  }
+  if (progress && progress->is_bar) return;  // the live block shows it
+  if (base::Trim(line).empty()) return;
+  ready_.push_back({id, line});
+}
+
+void LogView::Release(ReplicaId id, Source& source) {
+  for (std::string& line : source.traceback) ready_.push_back({id, std::move(line)});
+  source.traceback.clear();
+  source.in_frames = false;
+}
+
+std::vector<LogLine> LogView::Take(base::Time now) {
+  for (auto& [id, source] : sources_) {
+    if (!source.traceback.empty() && now >= source.since + kPatience) Release(id, source);
+  }
+  std::vector<LogLine> lines = std::exchange(ready_, {});
+  if (raw_) return lines;
+  // The same words from several replicas of a role within one batch are said once.
+  std::vector<LogLine> out;
+  for (LogLine& line : lines) {
+    const auto same = std::ranges::find_if(out, [&](const LogLine& other) {
+      return other.id.role == line.id.role && other.id.index != line.id.index &&
+             other.text == line.text;
+    });
+    if (same != out.end() && !IsIndented(line.text) &&
+        line.text.find(kTraceback) == std::string::npos) {
+      ++same->copies;
+    } else {
+      out.push_back(std::move(line));
+    }
+  }
+  return out;
+}
+
+std::vector<LogLine> LogView::TakeAll() {
+  for (auto& [id, source] : sources_) {
+    if (!source.partial.empty()) {
+      const std::string rest = std::exchange(source.partial, "");
+      AddLine(id, source, rest, source.last);
+    }
+    Release(id, source);
+  }
+  return Take(base::Time());
+}
+
+std::optional<base::Time> LogView::look_again() const {
+  std::optional<base::Time> out;
+  for (const auto& [id, source] : sources_) {
+    if (source.traceback.empty()) continue;
+    const base::Time time = source.since + kPatience;
+    if (!out || time < *out) out = time;
+  }
+  return out;
+}
+
+const events::ProgressTracker* LogView::progress(ReplicaId id) const {
+  const auto it = sources_.find(id);
+  return it == sources_.end() ? nullptr : &it->second.progress;
+}
+
+std::optional<base::Time> LogView::last(ReplicaId id) const {
+  const auto it = sources_.find(id);
+  if (it == sources_.end()) return std::nullopt;
+  return it->second.last;
+}
+
+std::string Prefixed(const LogLine& line, size_t width, bool colour) {
+  std::string name = line.copies > 1
+                         ? fmt::format("{}/* x{}", api::LowerName(line.id.role), line.copies)
+                         : api::Spoken(line.id);
+  if (name.size() < width) name.resize(width, ' ');
+  if (!colour) return name + "  " + line.text;
+  // One colour a role, a shade an index: the same replica looks the same all day.
+  constexpr int kColours[5][2] = {{35, 95}, {33, 93}, {35, 95}, {34, 94}, {36, 32}};
+  const int code = kColours[static_cast<size_t>(line.id.role)][line.id.index % 2];
+  return fmt::format("\x1b[{}m{}\x1b[0m  {}", code, name, line.text);
+}
+
+}  // namespace cli

@@ -1,0 +1,68 @@
+// Turns what replicas print into what a person reads: whole lines with a stable prefix, progress
+// bars collapsed, tracebacks never interleaved, lines that many replicas print at once folded into
+// one.
+//
+// No I/O and no clock. One LogView serves all replicas of a job.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/status.h"
+#include "base/time.h"
+#include "events/progress.h"
+
+namespace cli {
+
+struct LogLine {
+  api::ReplicaId id;
+  std::string text;
+  int copies = 1;  // > 1: that many replicas of the role printed it
+};
+
+class LogView {
+ public:
+  // raw: every line as it is, nothing collapsed or folded.
+  explicit LogView(bool raw) : raw_(raw) {}
+
+  void Feed(api::ReplicaId id, std::string_view bytes, base::Time now);
+  // Lines that are complete. A traceback comes whole; one that does not end within kPatience comes
+  // as it is.
+  std::vector<LogLine> Take(base::Time now);
+  // Everything, complete or not: the replicas have ended.
+  std::vector<LogLine> TakeAll();
+  // When to call Take again although nothing was fed.
+  std::optional<base::Time> look_again() const;
+
+  // What the lines of a replica said of its progress; nullptr before its first line.
+  const events::ProgressTracker* progress(api::ReplicaId id) const;
+  // When a replica last printed.
+  std::optional<base::Time> last(api::ReplicaId id) const;
+
+ private:
+  static constexpr base::Duration kPatience = std::chrono::seconds(1);
+
+  struct Source {
+    std::string partial;
+    std::vector<std::string> traceback;  // held until it is whole
+    bool in_frames = false;
+    base::Time since;  // of the first line held
+    base::Time last;
+    events::ProgressTracker progress;
+  };
+
+  void AddLine(api::ReplicaId id, Source& source, std::string_view line, base::Time now);
+  void Release(api::ReplicaId id, Source& source);
+
+  const bool raw_;
+  std::map<api::ReplicaId, Source> sources_;
+  std::vector<LogLine> ready_;
+};
+
+// "worker/0  text", padded so that all prefixes are equally wide, in the role's colour.
+std::string Prefixed(const LogLine& line, size_t width, bool colour);
+
+}  // namespace cli

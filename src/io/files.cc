@@ -1,0 +1,207 @@
+#include "io/files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strings.h"
+
+namespace io {
+
+using base::FromErrno;
+using base::Result;
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int Fd::release() { return std::exchange(fd_, -1); }
+
+void Fd::reset() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+namespace {
+
+Result<std::string> ReadFrom(const Fd& fd, const std::string& path, size_t limit) {
+  std::string content;
+  char buffer[65536];
+  while (true) {
+    const ssize_t size = read(fd.get(), buffer, sizeof buffer);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return FromErrno("read " + path, errno);
+    if (size == 0) return content;
+    content.append(buffer, static_cast<size_t>(size));
+    if (content.size() > limit) {
+      return base::Invalid(fmt::format("read {}: more than {} bytes", path, limit));
+    }
+  }
+}
+
+Result<> WriteAll(const Fd& fd, const std::string& path, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t size = write(fd.get(), content.data(), content.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return FromErrno("write " + path, errno);
+    content.remove_prefix(static_cast<size_t>(size));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> ReadFile(const std::string& path, size_t limit) {
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return FromErrno("read " + path, errno);
+  struct stat info;
+  if (fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return base::Invalid("read " + path + ": is a directory");
+  }
+  return ReadFrom(fd, path, limit);
+}
+
+Result<std::string> ReadTail(const std::string& path, size_t bytes) {
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return FromErrno("read " + path, errno);
+  const off_t size = lseek(fd.get(), 0, SEEK_END);
+  lseek(fd.get(), std::max<off_t>(0, size - static_cast<off_t>(bytes)), SEEK_SET);
+  return ReadFrom(fd, path, bytes + (16 << 20));
+}
+
+Result<> WriteFileDurably(const std::string& path, std::string_view content, int mode) {
+  const std::string part = path + ".part";
+  const Fd fd(open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (!fd.valid()) return FromErrno("write " + part, errno);
+  if (auto written = WriteAll(fd, part, content); !written) {
+    unlink(part.c_str());
+    return written;
+  }
+  if (fdatasync(fd.get()) != 0) {
+    const int error = errno;
+    unlink(part.c_str());
+    return FromErrno("sync " + part, error);
+  }
+  if (rename(part.c_str(), path.c_str()) != 0) return FromErrno("rename " + part, errno);
+  // The name is durable only when the directory is.
+  const Fd dir(open(DirName(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.valid()) fsync(dir.get());
+  return {};
+}
+
+Result<> WriteFile(const std::string& path, std::string_view content, int mode) {
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (!fd.valid()) return FromErrno("write " + path, errno);
+  return WriteAll(fd, path, content);
+}
+
+Result<> AppendFile(const std::string& path, std::string_view content) {
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!fd.valid()) return FromErrno("append to " + path, errno);
+  return WriteAll(fd, path, content);
+}
+
+Result<> MakeDirs(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return FromErrno("make directory " + path, error.value());
+  return {};
+}
+
+Result<> RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return FromErrno("remove " + path, error.value());
+  return {};
+}
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+bool IsDirectory(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+std::vector<std::string> ListDir(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* dir = opendir(path.c_str());
+  if (!dir) return names;
+  while (const dirent* entry = readdir(dir)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  closedir(dir);
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<Lock> Lock::TryTake(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.valid()) return FromErrno("lock " + path, errno);
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return std::unexpected(
+          base::Error(base::ErrorKind::kTaken, path + " is held by another process"));
+    }
+    return FromErrno("lock " + path, errno);
+  }
+  return Lock(std::move(fd));
+}
+
+Result<Lock> Lock::Wait(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.valid()) return FromErrno("lock " + path, errno);
+  while (flock(fd.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return FromErrno("lock " + path, errno);
+  }
+  return Lock(std::move(fd));
+}
+
+bool Lock::IsHeld(const std::string& path) {
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return false;
+  return flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+std::string BaseName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+std::string DirName(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+std::string FindProgram(const std::string& name) {
+  const auto runs = [](const std::string& path) {
+    return access(path.c_str(), X_OK) == 0 && !IsDirectory(path);
+  };
+  if (name.find('/') != std::string::npos) return runs(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  for (std::string_view dir : base::Split(path ? path : "/usr/local/bin:/usr/bin:/bin", ':')) {
+    const std::string candidate = std::string(dir.empty() ? "." : dir) + "/" + name;
+    if (runs(candidate)) return candidate;
+  }
+  return "";
+}
+
+}  // namespace io

@@ -1,0 +1,43 @@
+// Processes of this machine: starting one with exact descriptors, and reading /proc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "io/files.h"
+
+namespace io {
+
+struct Spawn {
+  std::vector<std::string> argv;  // argv[0] is a path
+  std::vector<std::string> env;   // "KEY=value"
+  std::string directory;          // working directory; empty: ours
+  int output = -1;                // becomes 1 and 2
+  std::vector<int> extra;         // become 3, 4, …
+};
+
+// Starts a process in a session of its own, with standard input from /dev/null, default signal
+// handling and no other descriptors than those named.
+base::Result<pid_t> Start(const Spawn& spawn);
+
+struct ProcessState {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  char state = ' ';
+  int64_t cpu_ticks = 0;  // user + system, in clock ticks
+  int64_t resident_bytes = 0;
+};
+
+// All processes that can be seen, unordered.
+std::vector<ProcessState> ListProcesses();
+// Those of `all` that descend from `root`, without it.
+std::vector<ProcessState> DescendantsOf(pid_t root, const std::vector<ProcessState>& all);
+
+// The environment of this process as "KEY=value".
+std::vector<std::string> Environment();
+
+}  // namespace io
