@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/tfjob.h"
+#include "base/json.h"
 #include "base/result.h"
 
 namespace api {
@@ -33,6 +34,9 @@ struct Decoded {
 // `text` holds one document. Refuses more than 1 MiB, nesting beyond 64, more than 64 aliases or an
 // expansion beyond 16 MiB.
 Decoded DecodeJob(std::string_view text);
+
+// The same for an object that was JSON already, from the API server say; errors have no positions.
+Decoded DecodeJobObject(const base::Json& object);
 
 // "mnist.yaml:14:9: spec.tfReplicaSpecs.Worker.replicas: must be at least 0, not -1", one line an
 // error.

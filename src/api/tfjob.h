@@ -28,6 +28,8 @@ inline constexpr std::string_view kKind = "TFJob";
 inline constexpr std::string_view kContainerName = "tensorflow";
 inline constexpr std::string_view kPortName = "tfjob-port";
 inline constexpr int32_t kDefaultPort = 2222;
+// Of one replica type. A dense TF_CONFIG of so many does not fit an environment variable any more.
+inline constexpr int32_t kMaxReplicas = 10'000;
 
 enum class RestartPolicy { kNever, kOnFailure, kAlways, kExitCode };
 enum class CleanPodPolicy { kNone, kRunning, kAll };

@@ -1,0 +1,118 @@
+#include "api/extensions.h"
+
+#include <fmt/core.h>
+
+#include "base/duration.h"
+#include "base/strings.h"
+
+namespace api {
+namespace {
+
+using base::Node;
+
+constexpr std::string_view kPrefix = "trainyard.dev/";
+constexpr std::string_view kRestartScope = "trainyard.dev/restart-scope";
+constexpr std::string_view kElastic = "trainyard.dev/elastic";
+constexpr std::string_view kStartDeadline = "trainyard.dev/start-deadline";
+constexpr std::string_view kWaitForEvaluator = "trainyard.dev/wait-for-evaluator";
+constexpr std::string_view kEvaluatorInCluster = "trainyard.dev/evaluator-in-cluster";
+
+void DecodeFlag(const Node& node, const std::string& path, const std::string& text, bool& out,
+                FieldReader& reader) {
+  if (text == "true" || text == "false") {
+    out = text == "true";
+  } else {
+    reader.Fail(node, path, "must be \"true\" or \"false\", not " + Quoted(text));
+  }
+}
+
+std::optional<Elastic> ParseElastic(const std::string& text) {
+  const auto parts = base::Split(text, ':');
+  if (parts.size() != 2) return std::nullopt;
+  const auto min = base::ParseInt(parts[0]);
+  const auto max = base::ParseInt(parts[1]);
+  if (!min || !max || *min < 1 || *max < *min || *max > kMaxReplicas) return std::nullopt;
+  return Elastic{static_cast<int32_t>(*min), static_cast<int32_t>(*max)};
+}
+
+void DecodeOne(const Node& node, const std::string& path, std::string_view key,
+               const std::string& text, Extensions& out, FieldReader& reader) {
+  if (key == kRestartScope) {
+    for (RestartScope scope : {RestartScope::kAuto, RestartScope::kReplica, RestartScope::kJob}) {
+      if (text == Name(scope)) {
+        out.restart_scope = scope;
+        return;
+      }
+    }
+    reader.Fail(node, path, "must be Auto, Replica or Job, not " + Quoted(text));
+  } else if (key == kElastic) {
+    out.elastic = ParseElastic(text);
+    if (!out.elastic) {
+      reader.Fail(node, path,
+                  fmt::format("must be MIN:MAX workers, 1 <= MIN <= MAX <= {}, not {}",
+                              kMaxReplicas, Quoted(text)));
+    }
+  } else if (key == kStartDeadline) {
+    if (auto deadline = base::ParseDuration(text)) {
+      out.start_deadline = *deadline;
+    } else {
+      reader.Fail(node, path, deadline.error().text() + ": " + Quoted(text));
+    }
+  } else if (key == kWaitForEvaluator) {
+    DecodeFlag(node, path, text, out.wait_for_evaluator, reader);
+  } else if (key == kEvaluatorInCluster) {
+    DecodeFlag(node, path, text, out.evaluator_in_cluster, reader);
+  } else {
+    const std::vector<std::string> known = {
+        std::string(kRestartScope), std::string(kElastic), std::string(kStartDeadline),
+        std::string(kWaitForEvaluator), std::string(kEvaluatorInCluster)};
+    reader.Fail(node, path, "unknown annotation" + Advice(key, known));
+  }
+}
+
+}  // namespace
+
+Extensions DecodeExtensions(const Node& annotations, const std::string& path, FieldReader& reader) {
+  Extensions out;
+  for (const base::NodeMember& member : annotations.members) {
+    if (!member.key.starts_with(kPrefix) || member.value.kind != Node::Kind::kString) continue;
+    DecodeOne(member.value, BelowKey(path, member.key), member.key,
+              std::string(member.value.scalar.get_string()), out, reader);
+  }
+  return out;
+}
+
+void EncodeExtensions(const Extensions& extensions,
+                      std::map<std::string, std::string>& annotations) {
+  // Read what is there: an annotation that says the same already stays as its author wrote it.
+  base::JsonObject written;
+  for (const auto& [key, value] : annotations) written[key] = value;
+  FieldReader ignored;
+  const Extensions there = DecodeExtensions(base::ToNode(written), "", ignored);
+  const auto set = [&](std::string_view key, bool same, const std::string& value) {
+    if (!same) annotations[std::string(key)] = value;
+  };
+  set(kRestartScope, there.restart_scope == extensions.restart_scope,
+      std::string(Name(extensions.restart_scope)));
+  set(kWaitForEvaluator, there.wait_for_evaluator == extensions.wait_for_evaluator,
+      extensions.wait_for_evaluator ? "true" : "false");
+  set(kEvaluatorInCluster, there.evaluator_in_cluster == extensions.evaluator_in_cluster,
+      extensions.evaluator_in_cluster ? "true" : "false");
+  if (extensions.elastic) {
+    set(kElastic, there.elastic == extensions.elastic,
+        fmt::format("{}:{}", extensions.elastic->min, extensions.elastic->max));
+  } else {
+    annotations.erase(std::string(kElastic));
+  }
+  if (extensions.start_deadline) {
+    // Microseconds are exact; whole seconds read better.
+    const int64_t micros = extensions.start_deadline->count();
+    set(kStartDeadline, there.start_deadline == extensions.start_deadline,
+        micros % 1'000'000 == 0 ? fmt::format("{}s", micros / 1'000'000)
+                                : fmt::format("{}us", micros));
+  } else {
+    annotations.erase(std::string(kStartDeadline));
+  }
+}
+
+}  // namespace api

@@ -1,0 +1,199 @@
+#include "api/field_reader.h"
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "base/strings.h"
+
+namespace api {
+namespace {
+
+using base::Node;
+
+constexpr size_t kMaxShown = 80;
+
+// On one line, and cut between characters.
+std::string Tidy(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (out.size() >= kMaxShown && (c & 0xC0) != 0x80) return out + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Quoted(std::string_view text) { return "\"" + Tidy(text) + "\""; }
+
+std::string Shown(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      return "null";
+    case Node::Kind::kBool:
+      return node.scalar.get_bool() ? "the boolean true" : "the boolean false";
+    case Node::Kind::kInt:
+    case Node::Kind::kDouble:
+      return "the number " + base::CompactJson(node.scalar);
+    case Node::Kind::kString:
+      return Quoted(node.scalar.get_string());
+    case Node::Kind::kMap:
+      return "a map";
+    case Node::Kind::kList:
+      return "a list";
+  }
+  return "";
+}
+
+std::string Below(const std::string& path, std::string_view key) {
+  return path.empty() ? Tidy(key) : path + "." + Tidy(key);
+}
+
+std::string BelowKey(const std::string& path, std::string_view key) {
+  return path + "[" + Tidy(key) + "]";
+}
+
+std::string BelowIndex(const std::string& path, size_t index) {
+  return fmt::format("{}[{}]", path, index);
+}
+
+std::string Advice(std::string_view word, const std::vector<std::string>& known) {
+  if (auto nearest = base::Nearest(word.substr(0, kMaxShown), known)) {
+    return ", did you mean " + *nearest + "?";
+  }
+  return ", expected one of: " + base::Join(known, ", ");
+}
+
+void FieldReader::Fail(const Node& at, std::string path, std::string detail) {
+  errors_.push_back({std::move(path), at.line, at.column, std::move(detail)});
+}
+
+void FieldReader::FailAtKey(const base::NodeMember& at, std::string path, std::string detail) {
+  errors_.push_back({std::move(path), at.line, at.column, std::move(detail)});
+}
+
+void FieldReader::Warn(const Node& at, const std::string& path, const std::string& text) {
+  const std::string where = at.line ? fmt::format("{}:{}: ", at.line, at.column) : "";
+  warnings_.push_back(fmt::format("{}{}: {}", where, path, text));
+}
+
+void FieldReader::Require(const Node& map, const std::string& path, std::string detail) {
+  if (!meant_.contains(path)) Fail(map, path, std::move(detail));
+}
+
+bool FieldReader::IsMap(const Node& node, const std::string& path) {
+  if (node.kind == Node::Kind::kMap) return true;
+  if (node.kind != Node::Kind::kNull) Fail(node, path, "must be a map, not " + Shown(node));
+  return false;
+}
+
+bool FieldReader::IsList(const Node& node, const std::string& path) {
+  if (node.kind == Node::Kind::kList) return true;
+  if (node.kind != Node::Kind::kNull) Fail(node, path, "must be a list, not " + Shown(node));
+  return false;
+}
+
+void FieldReader::KnownOnly(const Node& map, const std::string& path,
+                            const std::vector<std::string>& known) {
+  for (const base::NodeMember& member : map.members) {
+    if (std::ranges::find(known, member.key) != known.end()) continue;
+    FailAtKey(member, Below(path, member.key), "unknown field" + Advice(member.key, known));
+    if (auto nearest = base::Nearest(member.key.substr(0, kMaxShown), known)) {
+      meant_.insert(Below(path, *nearest));
+    }
+  }
+}
+
+std::optional<std::string> FieldReader::Text(const Node& node, const std::string& path) {
+  if (node.kind == Node::Kind::kString) return std::string(node.scalar.get_string());
+  if (node.kind == Node::Kind::kNull) return std::nullopt;
+  const bool scalar = node.kind < Node::Kind::kString;
+  Fail(node, path, "must be text, not " + Shown(node) + (scalar ? "; put it in quotes" : ""));
+  return std::nullopt;
+}
+
+std::optional<bool> FieldReader::Flag(const Node& node, const std::string& path) {
+  if (node.kind == Node::Kind::kBool) return node.scalar.get_bool();
+  if (node.kind != Node::Kind::kNull) {
+    Fail(node, path, "must be true or false, not " + Shown(node));
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> FieldReader::Whole(const Node& node, const std::string& path, int64_t most) {
+  if (node.kind == Node::Kind::kNull) return std::nullopt;
+  std::optional<int64_t> value;
+  bool too_large = false;
+  if (node.scalar.is_int64()) {
+    value = node.scalar.get_int64();
+  } else if (node.scalar.is_uint64()) {
+    too_large = true;
+  } else if (node.scalar.is_double()) {
+    // 1e3 and 2.0 are whole numbers to kubectl.
+    const double number = node.scalar.get_double();
+    too_large = std::fabs(number) >= 9e18;
+    if (!too_large && number == std::floor(number)) value = static_cast<int64_t>(number);
+  }
+  if (value && *value <= most && *value >= -most) return value;
+  if (value || too_large) {
+    const bool negative = node.scalar.is_uint64()   ? false
+                          : node.scalar.is_double() ? node.scalar.get_double() < 0
+                                                    : *value < 0;
+    Fail(node, path,
+         fmt::format("must be at {}, not {}",
+                     negative ? fmt::format("least {}", -most) : fmt::format("most {}", most),
+                     base::CompactJson(node.scalar)));
+  } else {
+    Fail(node, path, "must be a whole number, not " + Shown(node));
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> FieldReader::TextMap(const Node& node, const std::string& path) {
+  std::map<std::string, std::string> out;
+  if (!IsMap(node, path)) return out;
+  for (const base::NodeMember& member : node.members) {
+    const auto text = Text(member.value, BelowKey(path, member.key));
+    if (text || member.value.kind == Node::Kind::kNull) out[member.key] = text.value_or("");
+  }
+  return out;
+}
+
+const Node* FieldReader::Member(const Node& map, std::string_view key) {
+  const Node* member = map.Find(key);
+  return member && member->kind != Node::Kind::kNull ? member : nullptr;
+}
+
+void FieldReader::Text(const Node& map, const std::string& path, std::string_view key,
+                       std::string& out) {
+  if (const Node* member = Member(map, key)) {
+    if (auto text = Text(*member, Below(path, key))) out = std::move(*text);
+  }
+}
+
+void FieldReader::Flag(const Node& map, const std::string& path, std::string_view key, bool& out) {
+  if (const Node* member = Member(map, key)) {
+    out = Flag(*member, Below(path, key)).value_or(out);
+  }
+}
+
+void FieldReader::FailChoice(const Node& at, const std::string& path, const std::string& text,
+                             const std::vector<std::string>& names) {
+  std::string choice = names.back();
+  if (names.size() > 1) {
+    choice = base::Join({names.begin(), names.end() - 1}, ", ") + " or " + choice;
+  }
+  Fail(at, path, fmt::format("must be {}, not {}", choice, Quoted(text)));
+}
+
+}  // namespace api

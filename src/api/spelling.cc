@@ -1,0 +1,410 @@
+#include "api/spelling.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "api/tfjob.h"
+#include "base/strings.h"
+
+namespace api {
+namespace {
+
+using base::Node;
+using base::NodeMember;
+
+enum class Generation { kV1, kMapForm, kListForm };
+
+struct Version {
+  std::string_view api_version;
+  Generation generation;
+  std::string_view spelling;
+};
+
+constexpr Version kVersions[] = {
+    {"kubeflow.org/v1", Generation::kV1, "v1"},
+    {"kubeflow.org/v1beta2", Generation::kMapForm, "v1beta2"},
+    {"kubeflow.org/v1beta1", Generation::kMapForm, "v1beta1"},
+    {"kubeflow.org/v1alpha2", Generation::kMapForm, "v1alpha2"},
+    {"kubeflow.org/v1alpha1", Generation::kListForm, "v1alpha1"},
+    {"tensorflow.org/v1alpha1", Generation::kListForm, "tensorflow.org/v1alpha1"},
+    {"mlkube.io/v1beta1", Generation::kListForm, "mlkube.io/v1beta1"},
+};
+
+// Until tf-operator 1.0 these stood at the top of the spec.
+const std::vector<std::string> kPolicies = {"cleanPodPolicy", "ttlSecondsAfterFinished",
+                                            "activeDeadlineSeconds", "backoffLimit"};
+
+std::string Folded(std::string_view key) {
+  std::string out = base::Lower(key);
+  std::erase(out, '_');
+  return out;
+}
+
+Node* FindIn(Node& map, std::string_view key) {
+  const auto found = std::ranges::find(map.members, key, &NodeMember::key);
+  return found == map.members.end() ? nullptr : &found->value;
+}
+
+bool IsEmpty(const Node* node) { return !node || node->kind == Node::Kind::kNull; }
+
+// Removes and returns a member; null when there is none.
+Node Take(Node& map, std::string_view key) {
+  const auto found = std::ranges::find(map.members, key, &NodeMember::key);
+  if (found == map.members.end()) return {};
+  Node value = std::move(found->value);
+  map.members.erase(found);
+  return value;
+}
+
+// Puts a member into a map that may be null still; it keeps the position of its value.
+Node& Put(Node& map, std::string key, Node value) {
+  if (map.kind == Node::Kind::kNull) {
+    map.kind = Node::Kind::kMap;
+    if (!map.line) {
+      map.line = value.line;
+      map.column = value.column;
+    }
+  }
+  const int line = value.line;
+  const int column = value.column;
+  map.members.push_back({std::move(key), line, column, std::move(value)});
+  return map.members.back().value;
+}
+
+Node TextNode(std::string_view text, const Node& at) {
+  Node node;
+  node.kind = Node::Kind::kString;
+  node.scalar = base::Json(text);
+  node.line = at.line;
+  node.column = at.column;
+  return node;
+}
+
+// Gives known fields their v1 names, whatever their letter case and underscores.
+void NameFields(Node& map, const std::string& path, const std::vector<std::string>& known,
+                FieldReader& reader) {
+  std::erase_if(map.members, [&](NodeMember& member) {
+    for (const std::string& name : known) {
+      if (member.key == name || Folded(member.key) != Folded(name)) continue;
+      if (map.Find(name)) {
+        reader.FailAtKey(member, Below(path, member.key), "is given twice, also as " + name);
+        return true;
+      }
+      member.key = name;
+    }
+    return false;
+  });
+}
+
+Node* TensorFlowContainerIn(Node& replica) {
+  Node* pod_template = FindIn(replica, "template");
+  Node* spec = pod_template ? FindIn(*pod_template, "spec") : nullptr;
+  Node* containers = spec ? FindIn(*spec, "containers") : nullptr;
+  if (!containers) return nullptr;
+  for (Node& container : containers->items) {
+    const Node* name = container.Find("name");
+    if (name && name->scalar == base::Json(kContainerName)) return &container;
+  }
+  return nullptr;
+}
+
+class Rewriter {
+ public:
+  Rewriter(Node& root, FieldReader& reader) : root_(root), reader_(reader) {}
+
+  Spelling Run() {
+    if (root_.kind != Node::Kind::kMap) {
+      reader_.Fail(root_, "",
+                   root_.kind == Node::Kind::kNull ? "the manifest is empty"
+                                                   : "must be a map, not " + Shown(root_));
+      out_.is_job = false;
+      return out_;
+    }
+    const Version version = VersionAndKind();
+    out_.name = version.spelling;
+    Node* spec = FindIn(root_, "spec");
+    if (!spec || spec->kind != Node::Kind::kMap) return out_;
+    if (version.generation != Generation::kV1) {
+      NameFields(*spec, "spec", {"tfReplicaSpecs", "replicaSpecs", "successPolicy"}, reader_);
+      NameFields(*spec, "spec", kPolicies, reader_);
+    }
+    if (version.generation == Generation::kListForm) {
+      RewriteList(*spec);
+    } else {
+      MovePolicies(*spec, version.generation);
+    }
+    if (version.generation == Generation::kMapForm) RewriteMap(*spec);
+    if (version.generation != Generation::kV1) KeepOldCleanUp(*spec);
+    return out_;
+  }
+
+ private:
+  Version VersionAndKind() {
+    const Node* kind = FieldReader::Member(root_, "kind");
+    const Node* api_version = FieldReader::Member(root_, "apiVersion");
+    const auto kind_text = kind ? reader_.Text(*kind, "kind") : std::nullopt;
+    const auto version_text = api_version ? reader_.Text(*api_version, "apiVersion") : std::nullopt;
+    if (!kind) reader_.Require(root_, "kind", "is required: TFJob");
+    if (!api_version) reader_.Require(root_, "apiVersion", "is required: kubeflow.org/v1");
+    Version version = kVersions[0];
+    if (version_text) {
+      const auto known = std::ranges::find(kVersions, *version_text, &Version::api_version);
+      if (known == std::end(kVersions)) {
+        // Another kind of object, most likely; its fields would all be unknown.
+        out_.is_job = false;
+        reader_.Fail(*api_version, "apiVersion",
+                     fmt::format("must be {} (or an older version of TFJob), not {}", kApiVersion,
+                                 Quoted(*version_text)));
+      } else {
+        version = *known;
+      }
+    }
+    if (kind_text) {
+      const bool old = version.generation != Generation::kV1;
+      const bool fits = old ? base::Lower(*kind_text) == base::Lower(kKind) : *kind_text == kKind;
+      if (!fits) {
+        out_.is_job = out_.is_job && base::Lower(*kind_text) == base::Lower(kKind);
+        reader_.Fail(*kind, "kind", fmt::format("must be {}, not {}", kKind, Quoted(*kind_text)));
+      }
+    }
+    return version;
+  }
+
+  void MovePolicies(Node& spec, Generation generation) {
+    for (const std::string& policy : kPolicies) {
+      const auto found = std::ranges::find(spec.members, policy, &NodeMember::key);
+      if (found == spec.members.end()) continue;
+      const NodeMember written = *found;
+      const std::string path = Below("spec", policy);
+      const std::string v1_path = Below("spec.runPolicy", policy);
+      spec.members.erase(found);
+      Node* run_policy = FindIn(spec, "runPolicy");
+      if (run_policy && run_policy->kind != Node::Kind::kMap &&
+          run_policy->kind != Node::Kind::kNull) {
+        continue;  // reported as such
+      }
+      if (run_policy && run_policy->Find(policy)) {
+        reader_.FailAtKey(written, path, "is given twice, also as " + v1_path);
+        continue;
+      }
+      if (generation == Generation::kV1) {
+        reader_.Warn(written.value, path, "is read as " + v1_path + ", where v1 has it");
+      }
+      if (out_.name.find(' ') == std::string::npos) out_.name += " (top-level policies)";
+      out_.moved.emplace_back(v1_path, path);
+      if (!run_policy) run_policy = &Put(spec, "runPolicy", Node{});
+      Put(*run_policy, policy, written.value);
+    }
+  }
+
+  void KeepOldCleanUp(Node& spec) {
+    Node* run_policy = FindIn(spec, "runPolicy");
+    if (!run_policy) run_policy = &Put(spec, "runPolicy", Node{});
+    const bool fits = run_policy->kind == Node::Kind::kMap || run_policy->kind == Node::Kind::kNull;
+    if (!fits || !IsEmpty(FindIn(*run_policy, "cleanPodPolicy"))) return;
+    Take(*run_policy, "cleanPodPolicy");
+    Put(*run_policy, "cleanPodPolicy", TextNode("Running", spec));
+  }
+
+  void RewriteMap(Node& spec) {
+    Node* replicas = FindIn(spec, "tfReplicaSpecs");
+    if (!replicas || replicas->kind != Node::Kind::kMap) return;
+    for (NodeMember& member : replicas->members) {
+      NameFields(member.value, Below("spec.tfReplicaSpecs", member.key),
+                 {"replicas", "restartPolicy", "template"}, reader_);
+    }
+  }
+
+  void RewriteList(Node& spec) {
+    out_.name += " (list form)";
+    NameFields(spec, "spec",
+               {"tfImage", "terminationPolicy", "schedulerName", "runtimeId", "tensorboard"},
+               reader_);
+    // "tensorBoard" and "cloneSpec" and the like did nothing for training even then.
+    WarnIgnored(spec, "tensorboard", "is ignored: TensorBoard runs beside a job, not in it");
+    WarnIgnored(spec, "runtimeId", "is ignored: replica names have no random part any more");
+    const Node image = Take(spec, "tfImage");
+    const Node scheduler = Take(spec, "schedulerName");
+    const Node termination = Take(spec, "terminationPolicy");
+    MovePolicies(spec, Generation::kMapForm);
+
+    const Node* list = FindIn(spec, "replicaSpecs");
+    if (!list) return;
+    if (FindIn(spec, "tfReplicaSpecs")) {
+      reader_.Fail(*list, "spec.replicaSpecs", "is given twice, also as tfReplicaSpecs");
+      Take(spec, "replicaSpecs");
+      return;
+    }
+    Node taken = Take(spec, "replicaSpecs");
+    Node map;
+    map.kind = Node::Kind::kMap;
+    map.line = taken.line;
+    map.column = taken.column;
+    out_.moved.emplace_back("spec.tfReplicaSpecs", "spec.replicaSpecs");
+    if (taken.kind == Node::Kind::kNull) return;
+    if (reader_.IsList(taken, "spec.replicaSpecs")) {
+      for (size_t i = 0; i < taken.items.size(); ++i) {
+        RewriteReplica(map, std::move(taken.items[i]), BelowIndex("spec.replicaSpecs", i), image,
+                       scheduler);
+      }
+    }
+    CheckTermination(termination, map);
+    Put(spec, "tfReplicaSpecs", std::move(map));
+  }
+
+  void WarnIgnored(Node& spec, std::string_view key, const std::string& text) {
+    const Node value = Take(spec, key);
+    if (value.kind != Node::Kind::kNull) reader_.Warn(value, Below("spec", key), text);
+  }
+
+  void RewriteReplica(Node& map, Node replica, const std::string& path, const Node& image,
+                      const Node& scheduler) {
+    if (replica.kind != Node::Kind::kMap) {
+      reader_.Fail(replica, path, "must be a map, not " + Shown(replica));
+      return;
+    }
+    NameFields(replica, path,
+               {"replicas", "tfReplicaType", "tfPort", "template", "isDefaultPS", "restartPolicy"},
+               reader_);
+    const auto role = TakeRole(replica, path);
+    if (!role) return;
+    const std::string key(Name(*role));
+    if (map.Find(key)) {
+      reader_.Fail(replica, path, "is a second entry for " + key);
+      return;
+    }
+    const std::string v1_path = Below("spec.tfReplicaSpecs", key);
+    out_.moved.emplace_back(v1_path, path);
+    Take(replica, "isDefaultPS");
+    if (IsEmpty(FindIn(replica, "template")) && *role == Role::kPs) {
+      reader_.Fail(replica, Below(path, "template"),
+                   "is required: the parameter server that ran by itself is gone since 2018");
+      return;
+    }
+    LiftRestartPolicy(replica, path, v1_path);
+    PlacePort(replica, path);
+    PlaceDefaults(replica, image, scheduler);
+    const int line = replica.line;
+    const int column = replica.column;
+    map.members.push_back({key, line, column, std::move(replica)});
+  }
+
+  std::optional<Role> TakeRole(Node& replica, const std::string& path) {
+    const Node type = Take(replica, "tfReplicaType");
+    const std::string type_path = Below(path, "tfReplicaType");
+    if (type.kind == Node::Kind::kNull) return Role::kMaster;
+    const auto text = reader_.Text(type, type_path);
+    if (!text) return std::nullopt;
+    if (auto role = RoleFromName(*text)) return role;
+    reader_.Fail(type, type_path,
+                 "unknown replica type " + Quoted(*text) +
+                     Advice(*text, {"MASTER", "WORKER", "PS", "CHIEF", "EVALUATOR"}));
+    return std::nullopt;
+  }
+
+  // The restart policy was the pod's own.
+  void LiftRestartPolicy(Node& replica, const std::string& path, const std::string& v1_path) {
+    Node* pod_template = FindIn(replica, "template");
+    Node* spec = pod_template ? FindIn(*pod_template, "spec") : nullptr;
+    if (!spec || IsEmpty(FindIn(*spec, "restartPolicy"))) return;
+    if (!IsEmpty(FindIn(replica, "restartPolicy"))) return;
+    Take(replica, "restartPolicy");
+    Put(replica, "restartPolicy", Take(*spec, "restartPolicy"));
+    out_.moved.emplace_back(Below(v1_path, "restartPolicy"),
+                            Below(path, "template.spec.restartPolicy"));
+  }
+
+  void PlacePort(Node& replica, const std::string& path) {
+    const Node port = Take(replica, "tfPort");
+    Node* container = TensorFlowContainerIn(replica);
+    const auto number = reader_.Whole(port, Below(path, "tfPort"));
+    if (!number || !container || container->kind != Node::Kind::kMap) return;
+    if (*number < 1 || *number > 65'535) {
+      reader_.Fail(port, Below(path, "tfPort"),
+                   fmt::format("must be between 1 and 65535, not {}", *number));
+      return;
+    }
+    Node* ports = FindIn(*container, "ports");
+    if (!ports) ports = &Put(*container, "ports", Node{});
+    if (ports->kind == Node::Kind::kNull) ports->kind = Node::Kind::kList;
+    if (ports->kind != Node::Kind::kList) return;  // reported as such
+    for (const Node& there : ports->items) {
+      const Node* name = there.Find("name");
+      if (!name || name->scalar != base::Json(kPortName)) continue;
+      const Node* written = there.Find("containerPort");
+      if (!written || written->scalar != port.scalar) {
+        reader_.Fail(port, Below(path, "tfPort"),
+                     "differs from the port named tfjob-port of the container");
+      }
+      return;
+    }
+    Node entry;
+    Put(entry, "name", TextNode(kPortName, port));
+    Put(entry, "containerPort", port);
+    ports->items.push_back(std::move(entry));
+  }
+
+  void PlaceDefaults(Node& replica, const Node& image, const Node& scheduler) {
+    Node* container = TensorFlowContainerIn(replica);
+    if (container && image.kind != Node::Kind::kNull && IsEmpty(FindIn(*container, "image"))) {
+      Take(*container, "image");
+      Put(*container, "image", image);
+    }
+    Node* pod_template = FindIn(replica, "template");
+    Node* spec = pod_template ? FindIn(*pod_template, "spec") : nullptr;
+    if (spec && spec->kind == Node::Kind::kMap && scheduler.kind != Node::Kind::kNull &&
+        IsEmpty(FindIn(*spec, "schedulerName"))) {
+      Take(*spec, "schedulerName");
+      Put(*spec, "schedulerName", scheduler);
+    }
+  }
+
+  // v1 always takes replica 0 of Chief or Master and, without one, worker 0.
+  void CheckTermination(Node policy, const Node& replicas) {
+    const std::string path = "spec.terminationPolicy";
+    if (!reader_.IsMap(policy, path)) return;
+    NameFields(policy, path, {"chief"}, reader_);
+    Node chief = Take(policy, "chief");
+    const std::string chief_path = Below(path, "chief");
+    if (!reader_.IsMap(chief, chief_path)) return;
+    NameFields(chief, chief_path, {"replicaName", "replicaIndex"}, reader_);
+    std::string name = "MASTER";
+    int64_t index = 0;
+    reader_.Text(chief, chief_path, "replicaName", name);
+    reader_.Whole(chief, chief_path, "replicaIndex", index);
+    const bool has_master = replicas.Find("Master") || replicas.Find("Chief");
+    const auto role = RoleFromName(name);
+    const bool fits = index == 0 && role && replicas.Find(Name(*role)) &&
+                      (*role == Role::kMaster || *role == Role::kChief ||
+                       (*role == Role::kWorker && !has_master));
+    if (!fits) {
+      reader_.Fail(chief, chief_path,
+                   fmt::format("must name MASTER 0 or, in a job without one, WORKER 0, not {} {}",
+                               Quoted(name), index));
+    }
+  }
+
+  Node& root_;
+  FieldReader& reader_;
+  Spelling out_;
+};
+
+}  // namespace
+
+std::string Spelling::Written(const std::string& v1_path) const {
+  size_t longest = 0;
+  std::string out = v1_path;
+  for (const auto& [v1, written] : moved) {
+    if (!v1_path.starts_with(v1) || v1.size() < longest) continue;
+    const std::string_view rest = std::string_view(v1_path).substr(v1.size());
+    if (!rest.empty() && rest[0] != '.' && rest[0] != '[') continue;
+    longest = v1.size();
+    out = written + std::string(rest);
+  }
+  return out;
+}
+
+Spelling RewriteAsV1(Node& root, FieldReader& reader) { return Rewriter(root, reader).Run(); }
+
+}  // namespace api
