@@ -1,14 +1,15 @@
-"""A small convnet on MNIST, trained in step by any number of workers (MultiWorkerMirroredStrategy).
+"""A small convnet on MNIST, trained by workers in lockstep (MultiWorkerMirroredStrategy).
 
 Under Trainyard, with two workers:  trainyard run examples/mnist.py -w 2 -- --epochs 3
 Alone, in this process:             python examples/mnist.py
 
-The same file runs on TensorFlow 2.15 (Keras 2) and 2.21 (Keras 3). It has a training loop of its own, as `fit` of Keras 3
-does not work under this strategy. Killed and started again it goes on from its last checkpoint. The trained model is
-written to OUTPUT/1, OUTPUT/2, ...: the next free number, ready to be served.
+Runs unchanged on TensorFlow 2.15 (Keras 2) and 2.21 (Keras 3). The training loop is its own because
+`fit` of Keras 3 does not work under this strategy. Killed and started again, all workers go on from
+the last checkpoint. The trained model appears under the next free number: OUTPUT/1, OUTPUT/2, ...
 """
 
 import argparse
+import functools
 import os
 import tempfile
 
@@ -21,14 +22,14 @@ SEED = 7
 
 def parse_flags():
     env = os.environ.get
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--batch-size", type=int, default=128, help="images a step, shared among the workers")
+    parser.add_argument("--batch-size", type=int, default=128, help="of all workers together")
     parser.add_argument("--learning-rate", type=float, default=2e-3)
-    parser.add_argument("--hidden-layers", type=int, default=1, help="dense layers behind the convolutions")
-    parser.add_argument("--steps-per-epoch", type=int, help="default: as many as the data has")
+    parser.add_argument("--hidden-layers", type=int, default=1, help="after the convolutions")
+    parser.add_argument("--steps-per-epoch", type=int, help="default: all of the data")
     parser.add_argument("--checkpoint-every", type=int, default=50, metavar="STEPS")
-    parser.add_argument("--data-dir", help="default: $MNIST_DATA, else where script/mnist-data puts it")
+    parser.add_argument("--data-dir", help="default: $MNIST_DATA, or of script/mnist-data")
     parser.add_argument("--output-dir", default=env("TRAINYARD_OUTPUT_DIR", "output"))
     parser.add_argument("--checkpoint-dir", default=env("TRAINYARD_CHECKPOINT_DIR", "checkpoints"))
     parser.add_argument("--log-dir", default=env("TRAINYARD_LOG_DIR", "tensorboard"))
@@ -36,26 +37,34 @@ def parse_flags():
 
 
 def load_mnist(data_dir):
-    """Returns ((images, labels), (images, labels)) to train and to test on; images are bytes, [N, 28, 28, 1]."""
-
-    def read(directory, name, header_bytes):
-        return np.fromfile(os.path.join(directory, name), np.uint8)[header_bytes:]
-
+    """Returns (images, labels) to train on and to test on; images are bytes, [N, 28, 28, 1]."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    places = [data_dir] if data_dir else [os.environ.get("MNIST_DATA"), os.path.join(cache, "trainyard", "mnist")]
+    places = [data_dir] if data_dir else [os.environ.get("MNIST_DATA"), f"{cache}/trainyard/mnist"]
     for place in filter(None, places):
-        if os.path.exists(os.path.join(place, "train-images-idx3-ubyte")):
-            return tuple(
-                (read(place, f"{part}-images-idx3-ubyte", 16).reshape(-1, 28, 28, 1),
-                 read(place, f"{part}-labels-idx1-ubyte", 8))
-                for part in ("train", "t10k"))
+        if os.path.exists(f"{place}/train-images-idx3-ubyte"):
+            read = functools.partial(np.fromfile, dtype=np.uint8)
+            return [(read(f"{place}/{of}-images-idx3-ubyte", offset=16).reshape(-1, 28, 28, 1),
+                     read(f"{place}/{of}-labels-idx1-ubyte", offset=8)) for of in ("train", "t10k")]
     if data_dir:
-        raise SystemExit(f"no MNIST in {data_dir}: it has no file train-images-idx3-ubyte")
+        raise SystemExit(f"no MNIST in {data_dir}: there is no train-images-idx3-ubyte")
     try:
-        train, test = keras.datasets.mnist.load_data()
-        return tuple((images[..., np.newaxis], labels) for images, labels in (train, test))
+        return [(images[..., None], labels) for images, labels in keras.datasets.mnist.load_data()]
     except Exception as error:
-        raise SystemExit(f"no MNIST found and the download failed ({error}): run script/mnist-data, or give --data-dir")
+        raise SystemExit(f"no MNIST here, and no download ({error}): run script/mnist-data first")
+
+
+@functools.lru_cache(maxsize=1)
+def order_of(epoch, size):
+    return np.random.default_rng([SEED, epoch]).permutation(size)
+
+
+def batch_of(step, data, batch_size, steps_per_epoch):
+    """Depends on nothing but the step, so a restarted run neither skips nor repeats an image."""
+    images, labels = data
+    epoch, position = divmod(step, steps_per_epoch)
+    places = np.arange(position * batch_size, (position + 1) * batch_size) % len(labels)
+    chosen = order_of(epoch, len(labels))[places]
+    return images[chosen], labels[chosen]
 
 
 def build_model(hidden_layers):
@@ -69,80 +78,66 @@ def build_model(hidden_layers):
     ])
 
 
-class Batches:
-    """The batch of a step, as a pure function of the step: a restarted run sees what it would have seen anyway."""
-
-    def __init__(self, images, labels, batch_size, steps_per_epoch):
-        self.images, self.labels = images, labels
-        self.batch_size, self.steps_per_epoch = batch_size, steps_per_epoch
-        self.epoch, self.order = None, None
-
-    def part(self, step, index, count):
-        """Part `index` of `count` of the batch of `step`."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        if epoch != self.epoch:
-            self.epoch, self.order = epoch, np.random.default_rng([SEED, epoch]).permutation(len(self.labels))
-        batch = np.arange(position * self.batch_size, (position + 1) * self.batch_size) % len(self.order)
-        chosen = self.order[np.array_split(batch, count)[index]]
-        return self.images[chosen], self.labels[chosen]
-
-
-class Classifier(tf.Module):
-    """What is served: images with values from 0 to 1, to classes and probabilities."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
+def export(model, output_dir):
+    """Writes the model as the next version, which gets its number only once it is whole."""
     @tf.function(input_signature=[tf.TensorSpec([None, 28, 28, 1], tf.float32, name="image")])
-    def predict(self, image):
-        logits = self.model(image, training=False)
+    def predict(image):  # Values from 0 to 1.
+        logits = model(image)
         return {"classes": tf.argmax(logits, axis=-1), "probabilities": tf.nn.softmax(logits)}
 
-
-def export(model, hidden_layers, output_dir):
-    """Writes the model under the next free number, which appears only when it is whole."""
     tf.io.gfile.makedirs(output_dir)
     names = [name.strip("/") for name in tf.io.gfile.listdir(output_dir)]
     version = 1 + max((int(name) for name in names if name.isdigit()), default=0)
-    path, unfinished = (os.path.join(output_dir, name) for name in (str(version), ".unfinished"))
+    unfinished = f"{output_dir}/.unfinished"
     if tf.io.gfile.exists(unfinished):
         tf.io.gfile.rmtree(unfinished)
-    plain = build_model(hidden_layers)  # A copy made outside the strategy, to leave its variables behind.
-    plain.set_weights(model.get_weights())
-    classifier = Classifier(plain)
-    signatures = {"predict": classifier.predict, "serving_default": classifier.predict}
-    tf.saved_model.save(classifier, unfinished, signatures=signatures)
-    tf.io.gfile.rename(unfinished, path)
-    print(f"exported {path}", flush=True)
+    served = tf.Module()
+    served.model = model  # Whose variables are saved with it.
+    tf.saved_model.save(served, unfinished, {"predict": predict, "serving_default": predict})
+    tf.io.gfile.rename(unfinished, f"{output_dir}/{version}")
+    print(f"exported {output_dir}/{version}", flush=True)
+
+
+def report(events, number, steps_per_epoch, scores):
+    """A line like those of Keras, and the same for TensorBoard."""
+    done = number % steps_per_epoch + 1
+    shown = "".join(f" - {name}: {score:.4f}" for name, score in scores.items())
+    print(f"{done}/{steps_per_epoch}{shown}", flush=True)
+    with events.as_default(step=number + 1):
+        for name, score in scores.items():
+            tf.summary.scalar(name, score)
+        if done == steps_per_epoch:
+            tf.summary.scalar("epoch_accuracy", scores["accuracy"])
+    events.flush()
 
 
 def main():
     flags = parse_flags()
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()  # First of all TensorFlow does: it waits for all workers.
-    cluster = strategy.cluster_resolver
-    is_chief = cluster.task_type in (None, "chief", "master") or (
-        cluster.task_id == 0 and not {"chief", "master"} & set(cluster.cluster_spec().jobs))
+    # Before anything else of TensorFlow. It waits here until all workers are there.
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    task = strategy.cluster_resolver
+    chief = {"chief", "master"} & set(task.cluster_spec().jobs) or {"worker"}
+    is_chief = not task.task_type or (task.task_type in chief and task.task_id == 0)
     train, test = load_mnist(flags.data_dir)
     steps_per_epoch = flags.steps_per_epoch or len(train[0]) // flags.batch_size
-    batches = Batches(*train, flags.batch_size, steps_per_epoch)
 
+    keras.utils.set_random_seed(SEED)
     with strategy.scope():
         model = build_model(flags.hidden_layers)
         optimizer = keras.optimizers.Adam(flags.learning_rate)
-        optimizer.build(model.trainable_variables)
+        optimizer.build(model.trainable_variables)  # So that there is something to restore into.
 
-    def score(images, labels, training):
-        """The sums over these images, of losses and of right answers; the former to be differentiated."""
-        logits = model(tf.cast(images, tf.float32) / 255.0, training=training)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(labels, tf.int64), logits)
-        right = tf.equal(tf.argmax(logits, axis=-1), tf.cast(labels, tf.int64))
-        return tf.reduce_sum(losses), tf.reduce_sum(tf.cast(right, tf.float32))
+    def score(images, labels):
+        """Sums over these images: of the loss, and of the right answers."""
+        logits, labels = model(tf.cast(images, tf.float32) / 255), tf.cast(labels, tf.int64)
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        right = tf.cast(tf.argmax(logits, axis=-1) == labels, tf.float32)
+        return tf.reduce_sum(loss), tf.reduce_sum(right)
 
     def train_replica(images, labels):
         with tf.GradientTape() as tape:
-            loss, right = score(images, labels, training=True)
-            # The optimizer adds up the gradients of all replicas, so each divides by the size of the whole batch.
+            loss, right = score(images, labels)
+            # The optimizer adds up all replicas' gradients, so each divides by the whole batch.
             share = loss / flags.batch_size
         gradients = tape.gradient(share, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
@@ -152,55 +147,51 @@ def main():
     def train_step(images, labels):
         return strategy.reduce("SUM", strategy.run(train_replica, (images, labels)), axis=None)
 
-    @tf.function
-    def test_step(images, labels):
-        scores = strategy.run(lambda *batch: tf.stack(score(*batch, training=False)), (images, labels))
-        return strategy.reduce("SUM", scores, axis=None)
+    def spread(arrays):
+        """Gives each replica in this process its part of a batch, out of those of all workers."""
+        def part(replica):
+            index, count = replica.replica_id_in_sync_group, replica.num_replicas_in_sync
+            return tuple(tf.constant(np.array_split(array, count)[index]) for array in arrays)
+        return strategy.experimental_distribute_values_from_function(part)
 
-    def on_replicas(part):
-        """Gives each replica its own part of a batch."""
-        return tuple(
-            strategy.experimental_distribute_values_from_function(
-                lambda context: tf.constant(part(context.replica_id_in_sync_group, strategy.num_replicas_in_sync)[i]))
-            for i in (0, 1))
-
-    def test_accuracy():
-        images, labels = on_replicas(lambda index, count: [np.array_split(array, count)[index] for array in test])
-        return float(test_step(images, labels)[1]) / len(test[0])
+    def test_accuracy():  # Every worker has the same weights and finds the same.
+        return float(score(*test)[1]) / len(test[0])
 
     step = tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, step=step)
-    latest = tf.train.latest_checkpoint(flags.checkpoint_dir)  # All read the chief's; only the chief's are kept.
-    if latest:
+    if latest := tf.train.latest_checkpoint(flags.checkpoint_dir):
         checkpoint.restore(latest).assert_consumed()
         print(f"resuming from step {int(step)}", flush=True)
-    directory = flags.checkpoint_dir if is_chief else tempfile.mkdtemp()
-    manager = tf.train.CheckpointManager(checkpoint, directory, max_to_keep=2)
-    writer = tf.summary.create_file_writer(flags.log_dir) if is_chief else tf.summary.create_noop_writer()
+    # All workers must take part in saving, and all restore the chief's: what the others write goes.
+    scratch = tempfile.TemporaryDirectory()
+    place = flags.checkpoint_dir if is_chief else scratch.name
+    manager = tf.train.CheckpointManager(checkpoint, place, max_to_keep=2)
+    events = tf.summary.create_file_writer(flags.log_dir if is_chief else scratch.name)
 
-    with writer.as_default():
-        for epoch in range(int(step) // steps_per_epoch, flags.epochs):
+    sums, seen = np.zeros(2), 0
+    for number in range(int(step), flags.epochs * steps_per_epoch):
+        epoch, position = divmod(number, steps_per_epoch)
+        if position == 0 or seen == 0:
             print(f"Epoch {epoch + 1}/{flags.epochs}", flush=True)
             sums, seen = np.zeros(2), 0
-            while int(step) < (epoch + 1) * steps_per_epoch:
-                sums += train_step(*on_replicas(lambda *of: batches.part(int(step), *of))).numpy()
-                seen += flags.batch_size
-                step.assign_add(1)
-                done = int(step) - epoch * steps_per_epoch
-                if done % 20 == 0 or done == steps_per_epoch:
-                    loss, accuracy = sums / seen
-                    print(f"{done}/{steps_per_epoch} - loss: {loss:.4f} - accuracy: {accuracy:.4f}", flush=True)
-                    tf.summary.scalar("loss", loss, int(step))
-                    tf.summary.scalar("accuracy", accuracy, int(step))
-                    writer.flush()
-                if int(step) % flags.checkpoint_every == 0 or done == steps_per_epoch:
-                    manager.save()
-            tf.summary.scalar("epoch_accuracy", accuracy, epoch + 1)
-            tf.summary.scalar("test_accuracy", test_accuracy(), epoch + 1)
-        accuracy = test_accuracy()
+        batch = batch_of(number, train, flags.batch_size, steps_per_epoch)
+        sums += train_step(*spread(batch)).numpy()
+        seen += flags.batch_size
+        step.assign_add(1)
+        epoch_ends = position + 1 == steps_per_epoch
+        if (number + 1) % flags.checkpoint_every == 0 or epoch_ends:
+            manager.save()
+        if (position + 1) % 20 == 0 or epoch_ends:
+            scores = dict(zip(("loss", "accuracy"), sums / seen))
+            if epoch_ends:
+                scores["test_accuracy"] = test_accuracy()
+            report(events, number, steps_per_epoch, scores)
 
-    if is_chief:
-        export(model, flags.hidden_layers, flags.output_dir)
+    accuracy = test_accuracy()
+    if is_chief:  # Outlives the others, so none of them loses its peer before it is done.
+        plain = build_model(flags.hidden_layers)  # Outside the strategy: with plain variables.
+        plain.set_weights(model.get_weights())
+        export(plain, flags.output_dir)
     print(f"test accuracy: {accuracy:.4f}", flush=True)
 
 
