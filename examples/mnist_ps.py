@@ -179,7 +179,7 @@ def main():
         saves = (number + 1) % flags.checkpoint_every == 0 or epoch_ends
         reports = (position + 1) % 20 == 0 or epoch_ends
         if saves or reports:
-            coordinator.join()  # No step is under way now: what is saved is the state after this one.
+            coordinator.join()  # No step is under way now: this is the state after `number`.
         if saves:
             step.assign(number + 1)
             manager.save()
