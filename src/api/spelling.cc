@@ -84,17 +84,21 @@ Node TextNode(std::string_view text, const Node& at) {
 // Gives known fields their v1 names, whatever their letter case and underscores.
 void NameFields(Node& map, const std::string& path, const std::vector<std::string>& known,
                 FieldReader& reader) {
-  std::erase_if(map.members, [&](NodeMember& member) {
-    for (const std::string& name : known) {
-      if (member.key == name || Folded(member.key) != Folded(name)) continue;
-      if (map.Find(name)) {
-        reader.FailAtKey(member, Below(path, member.key), "is given twice, also as " + name);
-        return true;
-      }
-      member.key = name;
+  std::vector<size_t> repeated;
+  for (size_t i = 0; i < map.members.size(); ++i) {
+    NodeMember& member = map.members[i];
+    const auto name = std::ranges::find(known, Folded(member.key), Folded);
+    if (name == known.end() || member.key == *name) continue;
+    if (map.Find(*name)) {
+      reader.FailAtKey(member, Below(path, member.key), "is given twice, also as " + *name);
+      repeated.push_back(i);
+    } else {
+      member.key = *name;
     }
-    return false;
-  });
+  }
+  for (; !repeated.empty(); repeated.pop_back()) {
+    map.members.erase(map.members.begin() + static_cast<std::ptrdiff_t>(repeated.back()));
+  }
 }
 
 Node* TensorFlowContainerIn(Node& replica) {
