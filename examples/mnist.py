@@ -117,7 +117,7 @@ def main():
     # Comes before all other use of TensorFlow, and waits until all workers are there.
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     task = strategy.cluster_resolver
-    chief = {"chief", "master"} & set(task.cluster_spec().jobs) or {"worker"}
+    chief = {"chief", "master"} & set(task.cluster_spec().jobs) or {"worker"}  # Else worker 0.
     is_chief = not task.task_type or (task.task_type in chief and task.task_id == 0)
     steps_per_epoch = flags.steps_per_epoch or len(train[0]) // flags.batch_size
 
