@@ -3,8 +3,8 @@
 Under Trainyard:           trainyard run examples/estimator.py --chief --ps 1 -w 1 --evaluator
 Alone, in this process:    python examples/estimator.py
 
-Needs TensorFlow 2.15 or older: 2.16 has no Estimator any more. `train_and_evaluate` reads TF_CONFIG,
-Needs TensorFlow 2.15 or older: 2.16 has no Estimator. `train_and_evaluate` reads TF_CONFIG,
+Needs TensorFlow 2.15 or older: later ones have no Estimator. `train_and_evaluate` reads TF_CONFIG,
+does what its role asks for and, started again, goes on from the last checkpoint. As --max-steps is
 set the evaluator ends too; parameter servers never do and are ended by whoever started them. The
 trained model appears under a number: OUTPUT/<seconds since 1970>.
 """

@@ -113,12 +113,12 @@ def report(events, number, steps_per_epoch, scores):
 
 def main():
     flags = parse_flags()
-    # Before anything else of TensorFlow. It waits here until all workers are there.
+    train, test = load_mnist(flags.data_dir)
+    # Comes before all other use of TensorFlow, and waits until all workers are there.
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     task = strategy.cluster_resolver
-    chief = {"chief", "master"} & set(task.cluster_spec().jobs) or {"worker"}
+    chief = {"chief", "master"} & set(task.cluster_spec().jobs) or {"worker"}  # Else worker 0.
     is_chief = not task.task_type or (task.task_type in chief and task.task_id == 0)
-    train, test = load_mnist(flags.data_dir)
     steps_per_epoch = flags.steps_per_epoch or len(train[0]) // flags.batch_size
 
     keras.utils.set_random_seed(SEED)
