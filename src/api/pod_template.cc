@@ -169,6 +169,19 @@ const Json* TensorFlowContainer(const Json& pod_template) {
   return nullptr;
 }
 
+void SetMemoryLimit(Json& pod_template, int64_t bytes) {
+  JsonArray* containers = ContainersOf(pod_template);
+  if (!containers) return;
+  for (Json& container : *containers) {
+    if (base::StringOr(container, "name") != kContainerName) continue;
+    Json& resources = container.get_object()["resources"];
+    if (!resources.is_object()) resources = base::JsonObject();
+    Json& limits = resources.get_object()["limits"];
+    if (!limits.is_object()) limits = base::JsonObject();
+    limits.get_object()["memory"] = std::to_string(bytes);
+  }
+}
+
 int32_t PortOf(const Json& pod_template) {
   const Json* container = TensorFlowContainer(pod_template);
   const Json* port = container ? NamedPort(*container) : nullptr;

@@ -54,6 +54,9 @@ struct ReplicaSpec {
 // The container named "tensorflow" of a pod template, or nullptr.
 const base::Json* TensorFlowContainer(const base::Json& pod_template);
 
+// Sets resources.limits.memory of that container.
+void SetMemoryLimit(base::Json& pod_template, int64_t bytes);
+
 struct SchedulingPolicy {
   std::optional<int32_t> min_available;
   std::string queue;

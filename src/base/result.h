@@ -65,17 +65,17 @@ void IgnoreError(const Result<T>&, const char* /*why*/) {}
 #define CHECK(condition) \
   ((condition) ? (void)0 : ::base::CheckFailed(#condition, __FILE__, __LINE__))
 
-// The value of a Result, or return its error from the calling function.
-#define TRY(expression)                                                       \
-  ({                                                                          \
-    auto try_result_ = (expression);                                          \
-    if (!try_result_) return std::unexpected(std::move(try_result_).error()); \
-    std::move(try_result_).value();                                           \
-  })
+// The value of a Result, or return its error from the calling function. Each use has names of its
+// own, so that one may stand inside another.
+#define TRY(expression) TRY_NAMED_(TRY_JOIN_(try_result_, __COUNTER__), expression, error())
+#define TRY_AS(doing, expression) \
+  TRY_NAMED_(TRY_JOIN_(try_result_, __COUNTER__), expression, error().Context(doing))
 
-#define TRY_AS(doing, expression)                                                            \
-  ({                                                                                         \
-    auto try_result_ = (expression);                                                         \
-    if (!try_result_) return std::unexpected(std::move(try_result_).error().Context(doing)); \
-    std::move(try_result_).value();                                                          \
+#define TRY_NAMED_(name, expression, error_of)                   \
+  ({                                                             \
+    auto name = (expression);                                    \
+    if (!name) return std::unexpected(std::move(name).error_of); \
+    std::move(name).value();                                     \
   })
+#define TRY_JOIN_(a, b) TRY_JOIN_NOW_(a, b)
+#define TRY_JOIN_NOW_(a, b) a##b

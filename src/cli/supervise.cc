@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "cli/ending.h"
 #include "cli/live_block.h"
+#include "cli/log_tail.h"
 #include "cli/log_view.h"
 #include "controller/step.h"
 #include "core/reconcile.h"
@@ -45,37 +46,6 @@ constexpr Duration kGather = 50ms;      // log files that grow are read at most 
 constexpr Duration kSaveProgress = 2s;  // how often progress goes into the status
 constexpr Duration kPollEvents = 2s;    // event files, while logs grow
 constexpr Duration kRetry = 1s;         // after a failed write of the status
-
-// What was read of a replica's log so far. A follower never holds up the replica: it writes to the
-// file by itself.
-class LogTail {
- public:
-  explicit LogTail(std::string path, bool from_end) : path_(std::move(path)) {
-    struct stat info;
-    if (from_end && stat(path_.c_str(), &info) == 0) offset_ = info.st_size;
-  }
-
-  std::string ReadNew() {
-    if (!fd_.valid()) fd_ = io::Fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-    std::string out;
-    if (!fd_.valid()) return out;
-    char buffer[65536];
-    while (out.size() < (1 << 20)) {
-      const ssize_t size = pread(fd_.get(), buffer, sizeof buffer, offset_);
-      if (size <= 0) break;
-      out.append(buffer, static_cast<size_t>(size));
-      offset_ += size;
-    }
-    return out;
-  }
-
-  int64_t offset() const { return offset_; }
-
- private:
-  std::string path_;
-  io::Fd fd_;
-  off_t offset_ = 0;
-};
 
 class Supervisor {
  public:
@@ -293,6 +263,12 @@ std::string Supervisor::Answer(const std::string& line) {
     done = world_->dir().SaveJob(job_);
   } else if (verb == "scale") {
     done = Scale(*request);
+  } else if (verb == "replicas") {
+    base::JsonObject guards;
+    for (const LocalBackend::Living& living : world_->LivingReplicas()) {
+      guards[api::ToString(living.id)] = living.guard;
+    }
+    answer["guards"] = std::move(guards);
   } else {
     done = base::Invalid("unknown request");
   }
@@ -321,12 +297,13 @@ void Supervisor::ReadLogs(Time now) {
   read_logs_at_ = now;
   bool any = false;
   for (const LocalBackend::Living& living : world_->LivingReplicas()) {
-    tails_.try_emplace(living.id, world_->dir().LogFile(living.id), false);
+    tails_.try_emplace(living.id, world_->dir().LogFile(living.id));
   }
   for (auto& [id, tail] : tails_) {
     const std::string bytes = tail.ReadNew();
     if (bytes.empty()) continue;
     any = true;
+    NoteTime(world_->dir().LogFile(id), tail.offset(), now);
     log_view_.Feed(id, bytes, now);
   }
   logs_grew_ = any;

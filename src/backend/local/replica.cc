@@ -1,6 +1,7 @@
 #include "backend/local/replica.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/core.h>
 
@@ -91,6 +92,7 @@ EnvList OwnEnv(const ReplicaContext& context, ReplicaId id, int32_t attempt) {
       {"TRAINYARD_ROLE", std::string(api::LowerName(id.role))},
       {"TRAINYARD_INDEX", std::to_string(id.index)},
       {"TRAINYARD_ATTEMPT", std::to_string(attempt)},
+      {"TRAINYARD_COMMAND_FILE", context.dir.File("code/command")},
       {"TRAINYARD_OUTPUT_DIR", context.run.output},
       {"TRAINYARD_CHECKPOINT_DIR", context.dir.File("checkpoints")},
       {"TRAINYARD_LOG_DIR", context.dir.File("tensorboard")},
@@ -106,6 +108,15 @@ void AddGpu(const ReplicaContext& context, ReplicaId id, EnvList& env) {
   const std::vector<ReplicaId> all = ReplicasInOrder(context.job.spec);
   const size_t position = static_cast<size_t>(std::ranges::find(all, id) - all.begin());
   env.emplace_back("CUDA_VISIBLE_DEVICES", position < gpus ? std::to_string(position) : "");
+}
+
+// The script to run: the user's own file while it is still what the job was started with, so that
+// what lies beside it is found; else the copy that was taken then. An edit never changes a running
+// job halfway.
+std::string ScriptToRun(const ReplicaContext& context) {
+  const std::string copy = context.dir.File("code/" + io::BaseName(context.run.script));
+  auto now = io::ReadFile(context.run.script), then = io::ReadFile(copy);
+  return then && (!now || *now != *then) ? copy : context.run.script;
 }
 
 }  // namespace
@@ -132,10 +143,17 @@ Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t a
   if (auto config = core::TfConfig(job, id, address)) out.added.emplace_back("TF_CONFIG", *config);
   out.added.insert(out.added.end(), context.env_file.begin(), context.env_file.end());
 
+  const std::string script = context.run.script.empty() ? "" : ScriptToRun(context);
   for (const char* part : {"command", "args"}) {
     for (const std::string& word : StringsAt(*container, part)) {
-      out.argv.push_back(Expand(word, out.added));
+      out.argv.push_back(!script.empty() && word == context.run.script ? script
+                                                                       : Expand(word, out.added));
     }
+  }
+  if (script != context.run.script) {
+    const char* path = std::getenv("PYTHONPATH");
+    out.added.emplace_back("PYTHONPATH",
+                           io::DirName(context.run.script) + (path ? ":" + std::string(path) : ""));
   }
   if (StringsAt(*container, "command").empty()) {
     return base::Invalid(

@@ -1,0 +1,34 @@
+// The commands, one function each. They return the exit status; what they refuse is one line on
+// standard error.
+#pragma once
+
+#include <vector>
+
+#include "cli/args.h"
+
+namespace cli {
+
+int RunCommand(const Args& args);
+int RenderCommand(const Args& args);
+int ResumeCommand(const Args& args);
+int PsCommand(const Args& args);
+int GetCommand(const Args& args);
+int EventsCommand(const Args& args);
+int LogsCommand(const Args& args);
+int TopCommand(const Args& args);
+int WhyCommand(const Args& args);
+int ScaleCommand(const Args& args);
+int SuspendCommand(const Args& args);
+int StopCommand(const Args& args);
+int DeleteCommand(const Args& args);
+int WaitCommand(const Args& args);
+int DoctorCommand(const Args& args);
+int CompletionCommand(const Args& args);
+int ManCommand(const Args& args);
+
+const std::vector<Command>& Commands();
+
+// The whole program: argv to exit status.
+int Main(const std::vector<std::string>& words);
+
+}  // namespace cli

@@ -1,0 +1,178 @@
+// `doctor`: is this machine fit to train, and if not, what to do about it.
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/local/job_dir.h"
+#include "backend/local/limits.h"
+#include "backend/local/ports.h"
+#include "base/quantity.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/refuse.h"
+#include "io/files.h"
+#include "io/process.h"
+#include "io/terminal.h"
+
+namespace cli {
+namespace {
+
+enum class Health { kGood, kNote, kBad };
+
+struct Finding {
+  Health health;
+  std::string what;
+  std::string fix;
+};
+
+// The first line that a short Python program prints; empty when it fails.
+std::string AskPython(const std::string& python, const std::string& code) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  auto pid = io::Start({.argv = {python, "-c", code}, .env = io::Environment(), .output = ends[1]});
+  close(ends[1]);
+  std::string out;
+  char buffer[4096];
+  for (ssize_t size; (size = read(ends[0], buffer, sizeof buffer)) > 0;)
+    out.append(buffer, static_cast<size_t>(size));
+  close(ends[0]);
+  int status = 0;
+  if (pid) waitpid(*pid, &status, 0);
+  return pid && status == 0 ? std::string(base::Trim(out)) : "";
+}
+
+std::string FindPython(const Args& args) {
+  if (args.Has("python")) return io::FindProgram(args.Get("python"));
+  if (const char* env = std::getenv("VIRTUAL_ENV"); env && *env)
+    return io::FindProgram(std::string(env) + "/bin/python");
+  return io::FindProgram("python3");
+}
+
+void CheckPython(const Args& args, std::vector<Finding>& out) {
+  const std::string python = FindPython(args);
+  if (python.empty()) {
+    out.push_back({Health::kBad, "no Python", "install python3, or name one with --python"});
+    return;
+  }
+  out.push_back(
+      {Health::kGood,
+       fmt::format("Python {} at {}",
+                   AskPython(python, "import platform; print(platform.python_version())"), python),
+       ""});
+  // Versions from package metadata: importing TensorFlow takes seconds.
+  const std::string versions =
+      AskPython(python,
+                "import importlib.metadata as m\n"
+                "def v(n):\n"
+                "  try: return m.version(n)\n"
+                "  except m.PackageNotFoundError: return ''\n"
+                "print(v('tensorflow') or v('tensorflow-cpu'), v('keras') or '-', v('tf-keras') or "
+                "'-', v('tensorboard') or '-', sep='|')");
+  const auto parts = base::Split(versions, '|');
+  if (parts.size() != 4 || parts[0].empty()) {
+    out.push_back({Health::kBad, "no TensorFlow in this Python",
+                   fmt::format("{} -m pip install tensorflow-cpu", python)});
+    return;
+  }
+  out.push_back({Health::kGood, fmt::format("TensorFlow {}", parts[0]), ""});
+  if (parts[1].starts_with("3")) {
+    const bool legacy = parts[2] != "-";
+    out.push_back(
+        {Health::kNote,
+         fmt::format("Keras {}: its fit() does not work under MultiWorkerMirroredStrategy",
+                     parts[1]),
+         legacy ? "set TF_USE_LEGACY_KERAS=1 (tf-keras is installed), or use a custom training loop"
+                : "use a custom training loop (examples/mnist.py), pip install --no-deps tf-keras "
+                  "of the same "
+                  "version with TF_USE_LEGACY_KERAS=1, or TensorFlow 2.15"});
+  } else {
+    out.push_back(
+        {Health::kGood, fmt::format("Keras {}: fit() works with every strategy", parts[1]), ""});
+  }
+  if (parts[3] == "-") {
+    out.push_back({Health::kNote, "no TensorBoard in this Python",
+                   fmt::format("{} -m pip install tensorboard", python)});
+  }
+}
+
+void CheckLimits(std::vector<Finding>& out) {
+  const backend::local::Enforcement means = backend::local::Enforce(
+      {.memory_bytes = 64 << 20, .cpu_millis = 1000}, fmt::format("trainyard-doctor-{}", getpid()));
+  for (const std::string& dir : means.cgroups) rmdir(dir.c_str());
+  if (means.by == "polling") {
+    out.push_back(
+        {Health::kNote, "memory limits by polling, CPU limits not at all: no writable cgroup",
+         "start trainyard with: systemd-run --user --scope -p Delegate=yes trainyard run …"});
+  } else {
+    out.push_back({Health::kGood, "memory and CPU limits by " + means.by, ""});
+  }
+}
+
+void CheckDisk(std::vector<Finding>& out) {
+  auto home = backend::local::Home();
+  if (!home) {
+    out.push_back(
+        {Health::kBad, home.error().text(), "set TRAINYARD_HOME to a directory of yours"});
+    return;
+  }
+  struct statvfs info;
+  if (statvfs(home->c_str(), &info) != 0) return;
+  const int64_t free_bytes =
+      static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+  const std::string text = fmt::format("{} free in {}", base::FormatBytes(free_bytes), *home);
+  if (free_bytes < (int64_t{1} << 30)) {
+    out.push_back({Health::kBad, text, "free some space, or set TRAINYARD_HOME to a larger disk"});
+  } else {
+    out.push_back({Health::kGood, text, ""});
+  }
+}
+
+void CheckPorts(std::vector<Finding>& out) {
+  auto ports = backend::local::LeasePorts(backend::local::HomePath(),
+                                          backend::local::HomePath() + "/.doctor", 8, 0, {});
+  if (!ports) {
+    out.push_back(
+        {Health::kBad, ports.error().text(), "end what holds them, or give a range with -p"});
+    return;
+  }
+  out.push_back(
+      {Health::kGood,
+       fmt::format("ports from {} are free (TensorFlow listens on all addresses: use a firewall on "
+                   "shared networks)",
+                   ports->front()),
+       ""});
+}
+
+}  // namespace
+
+int DoctorCommand(const Args& args) {
+  std::vector<Finding> findings;
+  CheckPython(args, findings);
+  CheckDisk(findings);
+  CheckPorts(findings);
+  CheckLimits(findings);
+  const io::Terminal terminal = io::TerminalOf(1);
+  bool bad = false;
+  base::JsonArray json;
+  for (const Finding& f : findings) {
+    bad |= f.health == Health::kBad;
+    const char* word = f.health == Health::kGood   ? "ok"
+                       : f.health == Health::kNote ? "note"
+                                                   : "bad";
+    json.push_back(base::JsonObject{{"health", word}, {"what", f.what}, {"fix", f.fix}});
+    if (args.json()) continue;
+    const char* colour = f.health == Health::kGood ? "32" : f.health == Health::kNote ? "33" : "31";
+    const std::string shown = terminal.colour ? fmt::format("\x1b[{}m{:<4}\x1b[0m", colour, word)
+                                              : fmt::format("{:<4}", word);
+    fmt::print("{}  {}\n", shown, f.what);
+    if (!f.fix.empty()) fmt::print("      fix: {}\n", f.fix);
+  }
+  if (args.json()) fmt::print("{}", base::IndentedJson(json));
+  return bad ? 1 : 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,103 @@
+#include "cli/jobs.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strings.h"
+#include "cli/supervise.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/unix_socket.h"
+
+namespace cli {
+namespace {
+
+using backend::local::JobDir;
+using backend::local::Listed;
+using base::Error;
+using base::ErrorKind;
+using base::Result;
+
+timespec Started(const JobDir& dir) {
+  struct stat info{};
+  stat(dir.File("job.yaml").c_str(), &info);
+  struct stat run{};
+  stat(dir.File("lock").c_str(), &run);
+  return std::max(info.st_mtim, run.st_mtim, [](const timespec& a, const timespec& b) {
+    return std::pair(a.tv_sec, a.tv_nsec) < std::pair(b.tv_sec, b.tv_nsec);
+  });
+}
+
+}  // namespace
+
+Result<FoundJob> FindJob(const std::string& name_space, const std::string& name) {
+  const std::vector<Listed> jobs = backend::local::ListJobs(name_space);
+  if (name.empty()) {
+    if (jobs.empty()) {
+      return std::unexpected(
+          Error(ErrorKind::kNotFound, "there is no job yet: trainyard run SCRIPT starts one"));
+    }
+    const auto latest = std::ranges::max_element(jobs, [](const Listed& a, const Listed& b) {
+      const timespec x = Started(a.dir), y = Started(b.dir);
+      return std::pair(x.tv_sec, x.tv_nsec) < std::pair(y.tv_sec, y.tv_nsec);
+    });
+    return FoundJob{latest->name_space, latest->name, latest->dir};
+  }
+  std::vector<std::string> names;
+  for (const Listed& job : jobs) {
+    if (job.name == name) return FoundJob{job.name_space, job.name, job.dir};
+    names.push_back(job.name);
+  }
+  const auto nearest = base::Nearest(name, names);
+  return std::unexpected(
+      Error(ErrorKind::kNotFound,
+            fmt::format("no job named {} in namespace {}{}", name, name_space,
+                        nearest ? fmt::format(": did you mean {}?", *nearest) : "")));
+}
+
+Result<base::Json> Ask(const FoundJob& job, base::JsonObject request) {
+  const std::string answer = TRY(io::Request(SocketPath(job.name_space, job.name),
+                                             base::CompactJson(base::Json(std::move(request)))));
+  base::Json json = TRY(base::ParseJson(answer));
+  if (const std::string error = base::StringOr(json, "error"); !error.empty())
+    return base::Invalid(error);
+  return json;
+}
+
+std::string UserName() {
+  const passwd* user = getpwuid(getuid());
+  return user ? user->pw_name : fmt::format("uid {}", getuid());
+}
+
+Result<std::vector<std::string>> RemoveRecords(const JobDir& dir, bool with_output) {
+  std::vector<std::string> kept;
+  for (const std::string& entry : io::ListDir(dir.path())) {
+    const bool users = entry == "output" || entry == "checkpoints" || entry == "tensorboard";
+    if (users && !with_output && !io::ListDir(dir.File(entry)).empty()) {
+      kept.push_back(dir.File(entry));
+    } else {
+      TRY(io::RemoveTree(dir.File(entry)));
+    }
+  }
+  if (kept.empty()) TRY(io::RemoveTree(dir.path()));
+  return kept;
+}
+
+void DropExpired(const std::vector<Listed>& jobs) {
+  for (const Listed& listed : jobs) {
+    const api::JobStatus status = listed.dir.LoadStatus();
+    if (!status.completion_time || listed.dir.IsAlive()) continue;
+    auto job = listed.dir.LoadJob();
+    if (!job || !job->spec.run_policy.ttl_seconds_after_finished) continue;
+    const auto ttl = std::chrono::seconds(*job->spec.run_policy.ttl_seconds_after_finished);
+    if (io::Now() >= *status.completion_time + ttl) {
+      base::IgnoreError(RemoveRecords(listed.dir, false), "tried again at the next listing");
+    }
+  }
+}
+
+}  // namespace cli

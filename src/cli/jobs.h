@@ -1,0 +1,44 @@
+// Finding jobs of this machine by what a person typed, and reaching their supervisors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/tfjob.h"
+#include "backend/local/job_dir.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "cli/args.h"
+
+namespace cli {
+
+struct FoundJob {
+  std::string name_space;
+  std::string name;
+  backend::local::JobDir dir;
+};
+
+// The job of this name, or the latest when the name is empty. kNotFound names the nearest.
+base::Result<FoundJob> FindJob(const std::string& name_space, const std::string& name);
+
+// The job of the first operand.
+inline base::Result<FoundJob> FindJob(const Args& args) {
+  return FindJob(args.name_space(), args.operand(0));
+}
+
+// Sends a request to the job's supervisor. kUnavailable: it has none.
+base::Result<base::Json> Ask(const FoundJob& job, base::JsonObject request);
+
+// Who types: for "stopped by …".
+std::string UserName();
+
+// Removes jobs whose ttlSecondsAfterFinished has passed; their output stays.
+void DropExpired(const std::vector<backend::local::Listed>& jobs);
+
+// Removes the records of a job; output, checkpoints and TensorBoard logs only if told. Says what
+// stays.
+base::Result<std::vector<std::string>> RemoveRecords(const backend::local::JobDir& dir,
+                                                     bool with_output);
+
+}  // namespace cli

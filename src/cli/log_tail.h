@@ -1,0 +1,49 @@
+// Reading log files of replicas as they grow, and telling when their lines were written.
+//
+// A replica writes to its file by itself, so no reader ever holds it up. While a supervisor reads
+// along it notes, in a file beside the log (ROLE-N.times), up to which byte the log had grown at
+// which time; that is what orders the lines of several replicas later.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/status.h"
+#include "backend/local/job_dir.h"
+#include "base/time.h"
+#include "io/files.h"
+
+namespace cli {
+
+class LogTail {
+ public:
+  explicit LogTail(std::string path) : path_(std::move(path)) {}
+
+  // What was added since the last time, at most `limit` bytes.
+  std::string ReadNew(size_t limit = 1 << 20);
+  void SkipTo(int64_t offset) { offset_ = offset; }
+  int64_t offset() const { return offset_; }
+
+ private:
+  std::string path_;
+  io::Fd fd_;
+  int64_t offset_ = 0;
+};
+
+// Notes that the log had `offset` bytes at `now`.
+void NoteTime(const std::string& log_file, int64_t offset, base::Time now);
+// The byte from which on the log was written at or after `time`, as far as was noted.
+int64_t OffsetAt(const std::string& log_file, base::Time time);
+
+struct TimedChunk {
+  api::ReplicaId id;
+  base::Time time;  // when it was seen; the epoch if nobody noted it
+  std::string bytes;
+};
+
+// All that is new in these files, cut at the noted times and in their order.
+std::vector<TimedChunk> ReadInOrder(std::map<api::ReplicaId, LogTail>& tails,
+                                    const backend::local::JobDir& dir);
+
+}  // namespace cli

@@ -1,0 +1,261 @@
+#include "cli/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/decode.h"
+#include "backend/local/limits.h"
+#include "backend/local/replica.h"
+#include "base/duration.h"
+#include "base/env_file.h"
+#include "base/quantity.h"
+#include "base/strings.h"
+#include "io/files.h"
+#include "io/process.h"
+
+namespace cli {
+namespace {
+
+using api::Role;
+using base::Invalid;
+using base::JsonArray;
+using base::JsonObject;
+using base::Result;
+
+constexpr int64_t kMostReplicas = 1000;  // of one role, on one machine
+// What a cluster would run the script in; on this machine it is named and not used.
+constexpr std::string_view kImage = "tensorflow/tensorflow:2.15.0";
+
+constexpr std::array kPolicies = {api::RestartPolicy::kNever, api::RestartPolicy::kOnFailure,
+                                  api::RestartPolicy::kAlways, api::RestartPolicy::kExitCode};
+constexpr std::array kScopes = {api::RestartScope::kAuto, api::RestartScope::kReplica,
+                                api::RestartScope::kJob};
+
+// The value of a flag that is one of a few words.
+template <typename T, size_t n>
+Result<T> Choice(const Args& args, std::string_view flag, const std::array<T, n>& choices) {
+  std::vector<std::string> names;
+  for (T choice : choices) names.emplace_back(api::Name(choice));
+  const std::string chosen = TRY(args.OneOf(flag, "", names));
+  return choices[static_cast<size_t>(std::ranges::find(names, chosen) - names.begin())];
+}
+
+// "My Script.py" -> "my-script"
+std::string NameFrom(const std::string& path) {
+  std::string stem = io::BaseName(path);
+  stem = stem.substr(0, stem.rfind('.'));
+  std::string name;
+  for (char c : base::Lower(stem)) {
+    const bool good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (good) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  if (name.empty() || name[0] < 'a') name = "job-" + name;
+  name = name.substr(0, 40);
+  while (name.ends_with('-')) name.pop_back();
+  return name;
+}
+
+Result<std::string> ChoosePython(const Args& args) {
+  if (args.Has("python")) {
+    const std::string found = io::FindProgram(args.Get("python"));
+    if (found.empty())
+      return Invalid(fmt::format("--python {}: not a program that can be run", args.Get("python")));
+    return io::AbsolutePath(found);
+  }
+  if (const char* env = std::getenv("VIRTUAL_ENV"); env && *env) {
+    const std::string found = io::FindProgram(std::string(env) + "/bin/python");
+    if (!found.empty()) return found;
+  }
+  const std::string found = io::FindProgram("python3");
+  if (found.empty())
+    return Invalid("no python3 on PATH: install Python 3, or name one with --python");
+  return io::AbsolutePath(found);
+}
+
+// Asks the Python where the module is, without importing it (an import takes seconds).
+Result<> CheckTensorFlow(const std::string& python) {
+  const io::Spawn probe{.argv = {python, "-c",
+                                 "import importlib.util, sys; sys.exit(0 if "
+                                 "importlib.util.find_spec('tensorflow') else 3)"},
+                        .env = io::Environment()};
+  const pid_t pid = TRY(io::Start(probe));
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+    return Invalid(
+        fmt::format("{} has no TensorFlow: pip install tensorflow-cpu into it, activate another "
+                    "environment, or use --python",
+                    python));
+  }
+  if (status != 0)
+    return Invalid(fmt::format("{} does not run Python code: name another with --python", python));
+  return {};
+}
+
+Result<std::string> ReadUserFile(const std::string& what, const std::string& path, size_t limit) {
+  auto text = io::ReadFile(path, limit);
+  if (text) return text;
+  return Invalid(fmt::format("{}: {}", what, text.error().text()));
+}
+
+Result<JsonObject> Limits(const Args& args) {
+  JsonObject limits;
+  if (args.Has("worker-memory")) {
+    const int64_t bytes = TRY_AS("--worker-memory", base::ParseMemory(args.Get("worker-memory")));
+    if (bytes < (1 << 20)) return Invalid("--worker-memory: less than 1Mi runs nothing");
+    limits["memory"] = std::to_string(bytes);
+  }
+  if (args.Has("worker-cpu")) {
+    const int64_t millis = TRY_AS("--worker-cpu", base::ParseMilliQuantity(args.Get("worker-cpu")));
+    if (millis < 10) return Invalid("--worker-cpu: must be at least 0.01");
+    limits["cpu"] = fmt::format("{}m", millis);
+  }
+  return limits;
+}
+
+Result<Plan> FromScript(const Args& args) {
+  Plan plan;
+  const std::string script = args.operand(0);
+  if (io::IsDirectory(script)) return Invalid(script + " is a directory: name the script in it");
+  plan.script_text = TRY(ReadUserFile("script", script, 16 << 20));
+  plan.run.script = io::AbsolutePath(script);
+  plan.base_name = NameFrom(script);
+
+  api::Job& job = plan.job;
+  const int64_t workers = TRY(args.Number("workers", 2, 1, kMostReplicas));
+  const int64_t ps = TRY(args.Number("ps", 0, 0, kMostReplicas));
+  const api::RestartPolicy restart =
+      args.Has("restart") ? TRY(Choice(args, "restart", kPolicies)) : api::RestartPolicy::kExitCode;
+  std::map<Role, int64_t> counts = {{Role::kWorker, workers}};
+  if (ps > 0) counts[Role::kPs] = ps;
+  // ParameterServerStrategy has a coordinator, which is the chief.
+  if (args.Has("chief") || ps > 0) counts[Role::kChief] = 1;
+  if (args.Has("evaluator")) counts[Role::kEvaluator] = 1;
+
+  JsonArray command = {base::Json("python3"), base::Json(plan.run.script)};
+  if (args.Has("command")) {
+    plan.command_text = TRY(ReadUserFile("--command", args.Get("command"), 1 << 20));
+    command = {base::Json("bash"), base::Json("-e"), base::Json("$(TRAINYARD_COMMAND_FILE)"),
+               base::Json(plan.run.script)};
+  }
+  JsonArray words;
+  for (const std::string& word : args.rest()) words.emplace_back(word);
+  const JsonObject limits = TRY(Limits(args));
+  for (const auto& [role, count] : counts) {
+    JsonObject container = {{"name", api::kContainerName}, {"image", kImage}, {"command", command}};
+    if (!words.empty()) container["args"] = words;
+    if (!limits.empty() && role != Role::kPs)
+      container["resources"] = JsonObject{{"limits", limits}};
+    container["ports"] =
+        JsonArray{JsonObject{{"name", api::kPortName}, {"containerPort", api::kDefaultPort}}};
+    job.spec.replicas[role] = {
+        .replicas = static_cast<int32_t>(count),
+        .restart_policy = restart,
+        .pod_template =
+            JsonObject{{"spec", JsonObject{{"containers", JsonArray{std::move(container)}}}}}};
+  }
+  job.spec.run_policy.backoff_limit =
+      static_cast<int32_t>(TRY(args.Number("backoff-limit", 3, 0, 1'000'000)));
+  return plan;
+}
+
+Result<Plan> FromManifest(const Args& args) {
+  for (const char* flag : {"workers", "ps", "chief", "evaluator", "command", "restart",
+                           "worker-memory", "worker-cpu"}) {
+    if (args.Has(flag))
+      return Invalid(fmt::format("--{} is for scripts: with -f, say it in the manifest", flag));
+  }
+  if (!args.rest().empty())
+    return Invalid("arguments after -- are for scripts: with -f, say them in the manifest");
+  const std::string path = args.Get("file");
+  const std::string text = TRY(ReadUserFile("-f", path, 1 << 20));
+  api::Decoded decoded = api::DecodeJob(text);
+  if (!decoded.errors.empty()) return Invalid(api::Describe(decoded.errors, path));
+  Plan plan{.job = std::move(decoded.job), .warnings = std::move(decoded.warnings)};
+  plan.base_name = plan.job.metadata.name.empty() ? NameFrom(plan.job.metadata.generate_name)
+                                                  : plan.job.metadata.name;
+  if (args.Has("backoff-limit")) {
+    plan.job.spec.run_policy.backoff_limit =
+        static_cast<int32_t>(TRY(args.Number("backoff-limit", 3, 0, 1'000'000)));
+  }
+  return plan;
+}
+
+// What the local world cannot do with a job that is otherwise right.
+Result<> CheckRunsHere(const Plan& plan) {
+  const auto replicas = backend::local::ReplicasInOrder(plan.job.spec);
+  const bool any_driver = std::ranges::any_of(replicas, [](api::ReplicaId id) {
+    return id.role == Role::kChief || id.role == Role::kMaster || id.role == Role::kWorker;
+  });
+  if (!any_driver)
+    return Invalid(
+        "spec.tfReplicaSpecs: no chief, master or worker replica: there is nothing to train");
+  for (const auto& [role, spec] : plan.job.spec.replicas) {
+    if (spec.replicas > kMostReplicas) {
+      return Invalid(fmt::format(
+          "spec.tfReplicaSpecs.{}.replicas: {} are more than the {} that one machine may run",
+          api::Name(role), spec.replicas, kMostReplicas));
+    }
+    TRY_AS(fmt::format("spec.tfReplicaSpecs.{}", api::Name(role)),
+           backend::local::LimitsOf(spec.pod_template));
+    if (spec.replicas == 0) continue;
+    std::map<api::ReplicaId, int32_t> ports;
+    for (api::ReplicaId id : replicas) ports[id] = 1;
+    backend::local::JobDir nowhere("/nonexistent");
+    TRY(backend::local::CommandOf({plan.job, nowhere, plan.run, ports, {}}, {role, 0}, 0));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> MakePlan(const Args& args) {
+  const bool manifest = args.Has("file");
+  if (manifest && !args.operands().empty()) return Invalid("give a script or -f FILE, not both");
+  if (!manifest && args.operands().empty())
+    return Invalid("which script? usage: trainyard run SCRIPT [-w N] [-- ARGS]");
+  Plan plan = manifest ? TRY(FromManifest(args)) : TRY(FromScript(args));
+  plan.run.python = TRY(ChoosePython(args));
+  char directory[4096];
+  if (!getcwd(directory, sizeof directory)) return base::FromErrno("current directory", errno);
+  plan.run.directory = directory;
+  plan.run.first_port = static_cast<int32_t>(TRY(args.Number("port", 0, 1, 65535)));
+  if (args.Has("output")) plan.run.output = io::AbsolutePath(args.Get("output"));
+  if (args.Has("deadline")) {
+    const base::Duration deadline = TRY_AS("--deadline", base::ParseDuration(args.Get("deadline")));
+    if (deadline < std::chrono::seconds(1)) return Invalid("--deadline: must be at least 1s");
+    plan.job.spec.run_policy.active_deadline_seconds =
+        std::chrono::ceil<std::chrono::seconds>(deadline).count();
+  }
+  if (args.Has("restart-scope")) {
+    plan.job.extensions.restart_scope = TRY(Choice(args, "restart-scope", kScopes));
+  }
+  if (args.Has("env-file")) {
+    plan.env_text = TRY(ReadUserFile("--env-file", args.Get("env-file"), 1 << 20));
+    TRY_AS("--env-file " + args.Get("env-file"), base::ParseEnvFile(plan.env_text));
+  }
+  if (args.Has("namespace") || plan.job.metadata.name_space.empty())
+    plan.job.metadata.name_space = args.name_space();
+  if (args.Has("name")) plan.job.metadata.name = args.Get("name");
+  api::Job checked = plan.job;
+  if (checked.metadata.name.empty()) checked.metadata.name = plan.base_name + "-999999";
+  if (auto errors = api::Validate(checked); !errors.empty()) {
+    return Invalid(errors.front().path + ": " + errors.front().detail);
+  }
+  TRY(CheckRunsHere(plan));
+  const bool speaks_of_tensorflow = plan.script_text.find("tensorflow") != std::string::npos ||
+                                    plan.script_text.find("keras") != std::string::npos;
+  if (speaks_of_tensorflow && plan.command_text.empty()) TRY(CheckTensorFlow(plan.run.python));
+  return plan;
+}
+
+}  // namespace cli

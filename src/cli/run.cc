@@ -1,0 +1,188 @@
+// `run`, `resume`: claim or take over a job's directory, then supervise it here or leave it behind.
+#include <csignal>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/decode.h"
+#include "backend/local/local_backend.h"
+#include "base/quantity.h"
+#include "cli/commands.h"
+#include "cli/ending.h"
+#include "cli/jobs.h"
+#include "cli/plan.h"
+#include "cli/refuse.h"
+#include "cli/supervise.h"
+#include "core/reconcile.h"
+#include "events/crc32c.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/terminal.h"
+#include "io/unix_socket.h"
+
+namespace cli {
+namespace {
+
+using api::Role;
+using backend::local::Claim;
+using backend::local::JobDir;
+using backend::local::LocalBackend;
+using base::Result;
+
+// "2 workers, 1 ps, 1 chief"
+std::string Shape(const api::JobSpec& spec) {
+  std::string out;
+  for (Role role : {Role::kChief, Role::kMaster, Role::kWorker, Role::kPs, Role::kEvaluator}) {
+    const int32_t count = api::ReplicasOf(spec, role);
+    if (count == 0) continue;
+    if (!out.empty()) out += ", ";
+    out += fmt::format("{} {}{}", count, api::LowerName(role),
+                       count > 1 && role != Role::kPs ? "s" : "");
+  }
+  return out;
+}
+
+std::string Header(const api::Job& job, const backend::local::RunFile& run,
+                   const std::string& script_text) {
+  const io::Terminal terminal = io::TerminalOf(1);
+  const std::string dot = terminal.unicode ? " · " : " - ";
+  std::string out = job.metadata.name + dot + "local" + dot + Shape(job.spec);
+  if (!script_text.empty()) out += dot + fmt::format("code {:08x}", events::Crc32c(script_text));
+  out += dot + run.python;
+  return terminal.colour ? fmt::format("\x1b[1m{}\x1b[0m\n", out) : out + "\n";
+}
+
+// Everything a supervisor needs is on disk before one starts; after an error nothing is left.
+Result<> WriteJob(const Claim& claim, const Plan& plan, const api::Job& job,
+                  const backend::local::RunFile& run) {
+  const JobDir& dir = claim.dir;
+  if (!plan.script_text.empty()) {
+    TRY(io::WriteFile(dir.File("code/" + io::BaseName(run.script)), plan.script_text));
+  }
+  if (!plan.command_text.empty()) TRY(io::WriteFile(dir.File("code/command"), plan.command_text));
+  if (!plan.env_text.empty()) TRY(io::WriteFile(dir.File("env"), plan.env_text, 0600));
+  TRY(dir.SaveRun(run));
+  return dir.SaveJob(job);
+}
+
+// The supervisor as a process of its own, in a session of its own. Returns when it has taken over
+// or has failed to.
+int Detach(Claim claim, const api::Job& job) {
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return Refuse(base::FromErrno("pipe", errno).error());
+  fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int log = open(claim.dir.File("supervisor.log").c_str(),
+                         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    dup2(null, 0);
+    dup2(log, 1);
+    dup2(log, 2);
+    auto world = LocalBackend::Open(std::move(claim), job);
+    const std::string word = world ? "ok" : world.error().text();
+    (void)!write(pipe_ends[1], word.data(), word.size());
+    close(pipe_ends[1]);
+    if (!world) _exit(kRefused);
+    _exit(Supervise(std::move(*world), job, {.quiet = true}));
+  }
+  close(pipe_ends[1]);
+  if (child < 0) return Refuse(base::FromErrno("fork", errno).error());
+  std::string word;
+  char buffer[1024];
+  for (ssize_t size; (size = read(pipe_ends[0], buffer, sizeof buffer)) > 0;) {
+    word.append(buffer, static_cast<size_t>(size));
+  }
+  close(pipe_ends[0]);
+  if (word == "ok") return 0;
+  return Refuse(word.empty() ? "the supervisor could not be started" : word);
+}
+
+int Host(Claim claim, const api::Job& job, const Args& args) {
+  if (args.Has("detach")) return Detach(std::move(claim), job);
+  auto world = LocalBackend::Open(std::move(claim), job);
+  if (!world) return Refuse(world.error());
+  return Supervise(std::move(*world), job, {.raw = args.Has("raw"), .json = args.json()});
+}
+
+// A supervisor that was killed leaves guards that need a moment to kill and reap; the lock is
+// theirs until then.
+Result<io::Lock> TakeOver(const FoundJob& job) {
+  for (int tries = 0;; ++tries) {
+    auto lock = io::Lock::TryTake(job.dir.File("lock"));
+    if (lock || lock.error().kind() != base::ErrorKind::kTaken) return lock;
+    if (tries == 30 || io::Request(SocketPath(job.name_space, job.name), "{}")) {
+      return base::Invalid(
+          fmt::format("{} is running already: trainyard logs -f {}", job.name, job.name));
+    }
+    poll(nullptr, 0, 100);
+  }
+}
+
+}  // namespace
+
+int RunCommand(const Args& args) {
+  auto plan = MakePlan(args);
+  if (!plan) return Refuse(plan.error());
+  for (const std::string& warning : plan->warnings)
+    fmt::print(stderr, "trainyard: warning: {}\n", warning);
+  const std::string space = plan->job.metadata.name_space;
+  auto claim = plan->job.metadata.name.empty()
+                   ? backend::local::ClaimNumbered(space, plan->base_name)
+                   : backend::local::ClaimNamed(space, plan->job.metadata.name);
+  if (!claim) return Refuse(claim.error());
+  api::Job job = plan->job;
+  job.metadata.name = claim->name;
+  backend::local::RunFile run = plan->run;
+  if (run.output.empty()) run.output = claim->dir.File("output");
+  const JobDir dir = claim->dir;
+  if (auto written = WriteJob(*claim, *plan, job, run); !written) {
+    base::IgnoreError(io::RemoveTree(dir.path()), "the first error is the one to tell");
+    return Refuse(written.error());
+  }
+  if (!args.json()) io::WriteOut(1, Header(job, run, plan->script_text));
+  const int status = Host(std::move(*claim), job, args);
+  if (status == kRefused && dir.LoadStatus().conditions.empty()) {
+    base::IgnoreError(io::RemoveTree(dir.path()),
+                      "refused before anything was started: nothing to keep");
+  } else if (args.Has("detach") && status == 0) {
+    io::WriteOut(1, args.json()
+                        ? base::CompactJson(base::JsonObject{{"job", job.metadata.name}}) + "\n"
+                        : fmt::format("  follow  trainyard logs -f {}\n", job.metadata.name));
+  }
+  return status;
+}
+
+int ResumeCommand(const Args& args) {
+  auto found = FindJob(args);
+  if (!found) return Refuse(found.error());
+  auto lock = TakeOver(*found);
+  if (!lock) return Refuse(lock.error());
+  auto job = found->dir.LoadJob();
+  if (!job) return Refuse(job.error());
+  auto run = found->dir.LoadRun();
+  if (!run) return Refuse(run.error());
+  if (api::Has(job->status, "Succeeded"))
+    return Refuse(found->name + " has succeeded: there is nothing to resume");
+  if (api::Has(job->status, "Failed")) {
+    job->status = core::Revived(*job, io::Now());
+    if (auto saved = found->dir.SaveStatus(job->status); !saved) return Refuse(saved.error());
+  }
+  job->spec.run_policy.suspend = false;
+  if (args.Has("worker-memory")) {
+    auto bytes = base::ParseMemory(args.Get("worker-memory"));
+    if (!bytes) return Refuse("--worker-memory: " + bytes.error().text());
+    for (auto& [role, spec] : job->spec.replicas) {
+      if (role != Role::kPs) api::SetMemoryLimit(spec.pod_template, *bytes);
+    }
+  }
+  if (auto saved = found->dir.SaveJob(*job); !saved) return Refuse(saved.error());
+  if (!args.json()) io::WriteOut(1, Header(*job, *run, ""));
+  return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, args);
+}
+
+}  // namespace cli

@@ -1,0 +1,137 @@
+// The table of commands: parser, help, completion and man page are made from it.
+#include "cli/commands.h"
+
+namespace cli {
+namespace {
+
+// Flags that describe a job, for `run` and `render`.
+std::vector<Flag> JobFlags() {
+  return {
+      {"file", 'f', "FILE", "a TFJob manifest, YAML or JSON of any age, instead of a script"},
+      {"workers", 'w', "N", "number of workers (default 2)"},
+      {"ps", 0, "N", "number of parameter servers (default 0)"},
+      {"chief", 0, "", "a chief of its own (with --ps always)"},
+      {"evaluator", 0, "", "an evaluator beside the training"},
+      {"env-file", 'e', "FILE", "KEY=VALUE lines for every replica; they win over all else"},
+      {"name", 0, "NAME", "the job's name (default: from the script, with a number)"},
+      {"command", 'c', "FILE",
+       "a bash script to run instead of Python; it gets the script and ARGS as \"$@\""},
+      {"port", 'p', "PORT", "first of a range of ports, one a replica (default: free ones)"},
+      {"python", 0, "PATH",
+       "the Python to use (default: the active virtual environment, else python3)"},
+      {"output", 0, "DIR", "where TRAINYARD_OUTPUT_DIR points (default: in the job's directory)"},
+      {"restart", 0, "POLICY",
+       "Never, OnFailure, Always or ExitCode (default: a kill restarts, an error does not)"},
+      {"restart-scope", 0, "SCOPE",
+       "Auto, Replica or Job: who is restarted with a replica that failed"},
+      {"backoff-limit", 0, "N", "restarts before the job has failed (default 3)"},
+      {"deadline", 0, "TIME", "the longest the job may run: 90s, 10m, 2h"},
+      {"worker-memory", 0, "SIZE", "memory limit of each worker and chief: 512Mi, 2G"},
+      {"worker-cpu", 0, "CPUS", "CPU limit of each worker and chief: 0.5, 2"},
+  };
+}
+
+std::vector<Flag> With(std::vector<Flag> flags, const std::vector<Flag>& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+}  // namespace
+
+const std::vector<Command>& Commands() {
+  static const std::vector<Command> kCommands = {
+      {"run", "SCRIPT | -f FILE",
+       "train: start a job, show its logs and progress, end with a verdict",
+       With(JobFlags(), {{"detach", 'd', "", "leave the job running and return"},
+                         {"raw", 0, "", "log lines exactly as they were printed"}}),
+       1, true, RunCommand},
+      {"render", "SCRIPT | -f FILE", "print what run would start, and start nothing", JobFlags(), 1,
+       true, RenderCommand},
+      {"resume",
+       "[JOB]",
+       "make a job run again: after suspend, stop, a failure or a killed supervisor",
+       {{"detach", 'd', "", "leave the job running and return"},
+        {"raw", 0, "", "log lines exactly as they were printed"},
+        {"worker-memory", 0, "SIZE", "a new memory limit for workers and chief"}},
+       1,
+       false,
+       ResumeCommand},
+      {"ps",
+       "",
+       "list jobs: state, replicas, progress, age",
+       {{"all-namespaces", 'A', "", "of every namespace"}},
+       0,
+       false,
+       PsCommand},
+      {"get",
+       "[JOB]",
+       "print a job with its status",
+       {{"output", 'o', "FORMAT", "yaml or json (default yaml)"}},
+       1,
+       false,
+       GetCommand},
+      {"events", "[JOB]", "what happened to a job, in order", {}, 1, false, EventsCommand},
+      {"logs",
+       "[JOB]",
+       "print the logs of a job's replicas, merged",
+       {{"follow", 'f', "", "go on as they grow"},
+        {"replica", 'i', "ROLE/N", "of one replica, or of a role: worker/1, ps"},
+        {"since", 0, "TIME", "only what was printed in the last 30s, 10m, 2h"},
+        {"grep", 0, "TEXT", "only lines that contain TEXT"},
+        {"tail", 0, "N", "only the last N lines"},
+        {"raw", 0, "", "every line exactly as it was printed, progress bars too"}},
+       1,
+       false,
+       LogsCommand},
+      {"top",
+       "[JOB]",
+       "CPU, memory and step rate of each replica; the straggler marked",
+       {{"once", 0, "", "print once and return"}},
+       1,
+       false,
+       TopCommand},
+      {"why",
+       "[JOB]",
+       "why a job is in the state it is in: cause, evidence, what to try",
+       {},
+       1,
+       false,
+       WhyCommand},
+      {"scale",
+       "[JOB] ROLE=N",
+       "change the number of replicas of a live job",
+       {},
+       2,
+       false,
+       ScaleCommand},
+      {"suspend", "[JOB]", "stop a job's replicas and keep the job", {}, 1, false, SuspendCommand},
+      {"stop", "[JOB]", "end a job", {}, 1, false, StopCommand},
+      {"delete",
+       "[JOB]",
+       "remove a job's records; its output stays unless told otherwise",
+       {{"with-output", 0, "", "remove output, checkpoints and TensorBoard logs as well"},
+        {"force", 0, "", "stop it first if it runs"}},
+       1,
+       false,
+       DeleteCommand},
+      {"wait",
+       "[JOB]",
+       "wait until a job has ended; the exit status is the job's",
+       {{"timeout", 0, "TIME", "give up after this long, with exit status 1"}},
+       1,
+       false,
+       WaitCommand},
+      {"doctor",
+       "",
+       "check Python, TensorFlow, cgroups, ports and disk, and name the fix for each",
+       {{"python", 0, "PATH", "the Python to check"}},
+       0,
+       false,
+       DoctorCommand},
+      {"completion", "bash|zsh|fish", "print shell completion", {}, 1, false, CompletionCommand},
+      {"man", "", "print the manual page", {}, 0, false, ManCommand},
+  };
+  return kCommands;
+}
+
+}  // namespace cli
