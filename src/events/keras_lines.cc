@@ -261,9 +261,13 @@ bool TakeStep(Cursor* cursor, LineProgress* line) {
                      ahead.Take("global_step") || ahead.Take("Global step") ||
                      ahead.Take("iteration") || ahead.Take("Iteration") || ahead.Take("iter");
   if (!named || ahead.TakeAnyOf(" :=#") > 3) return false;
-  if (!TakeCount(&ahead, &line->step, &line->steps)) return false;
+  std::optional<int64_t> step;
+  std::optional<int64_t> steps;
+  if (!TakeCount(&ahead, &step, &steps)) return false;
   if (!ahead.AtEnd() && !std::string_view(" ,:;|-]").contains(ahead.Peek())) return false;
   line->form = LineForm::kStep;
+  line->step = step;
+  line->steps = steps;
   *cursor = ahead;
   return true;
 }

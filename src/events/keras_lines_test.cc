@@ -133,6 +133,11 @@ TEST(ParseTrainingLine, ReadsTheLastStateOfALineThatRewritesItself) {
   });
 }
 
+// Found by fuzzing: the step that was refused had already been written down.
+TEST(ParseTrainingLine, KeepsNothingOfAStepBeyondItsEnd) {
+  ExpectAll({{"Epoch 1/5, step 7/3", Epoch(1, 5)}});
+}
+
 TEST(ParseTrainingLine, TakesNotANumberForANumber) {
   const auto line = ParseTrainingLine("12/468 - loss: nan - accuracy: inf");
   ASSERT_TRUE(line.has_value());

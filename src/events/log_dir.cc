@@ -104,6 +104,7 @@ bool LogDirReader::ReadOn(const EventFile& file, int fd, uint64_t size, Cursor* 
   Run& run = runs_[file.run];
   const uint64_t begin = cursor->offset;
   const uint64_t stop = *budget < UINT64_MAX - begin ? begin + *budget : UINT64_MAX;
+  recent_.fill({});
   reader_.Start(fd, begin, size);
   Found found = Found::kRecord;
   while (reader_.offset() < stop) {
@@ -159,11 +160,20 @@ void LogDirReader::Take(std::string_view record, int number, Run* run) {
 }
 
 Series* LogDirReader::SeriesOf(std::string_view tag, Run* run) {
-  const auto found = run->find(tag);
-  if (found != run->end()) return &found->second;
-  if (series_count_ == kMaxSeries || tag.size() > kMaxTagBytes) return nullptr;
-  ++series_count_;
-  return &(*run)[std::string(tag)];
+  const auto letter = [&](size_t i) {
+    return tag.empty() ? 0u : static_cast<unsigned char>(tag[i]);
+  };
+  Recent& recent =
+      recent_[(tag.size() + letter(0) * 5 + letter(tag.size() - 1) * 17) % recent_.size()];
+  if (recent.tag && *recent.tag == tag) return recent.series;
+  auto found = run->find(tag);
+  if (found == run->end()) {
+    if (series_count_ == kMaxSeries || tag.size() > kMaxTagBytes) return nullptr;
+    ++series_count_;
+    found = run->emplace(tag, Series()).first;
+  }
+  recent = {&found->first, &found->second};
+  return recent.series;
 }
 
 }  // namespace events

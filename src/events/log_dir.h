@@ -19,6 +19,7 @@
 // that were deleted stay. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -91,6 +92,12 @@ class LogDirReader {
     int last_number = 0;
   };
 
+  // A series found lately, so that a record costs no search.
+  struct Recent {
+    const std::string* tag = nullptr;
+    Series* series = nullptr;
+  };
+
   int NumberOf(const EventFile& file);
   void Follow(const EventFile& file, uint64_t* budget, Polled* polled);
   // Returns whether all was read that can be.
@@ -105,6 +112,7 @@ class LogDirReader {
   std::map<std::string, Cursor> cursors_;  // by path
   std::map<std::string, Order> orders_;    // by run
   std::map<std::string, Run, std::less<>> runs_;
+  std::array<Recent, 64> recent_;  // of the run that is being read
   size_t series_count_ = 0;
   ReadCounts counts_;
 };
