@@ -100,8 +100,9 @@ class LogDirReader {
 
   int NumberOf(const EventFile& file);
   void Follow(const EventFile& file, uint64_t* budget, Polled* polled);
-  // Returns whether all was read that can be.
-  bool ReadOn(const EventFile& file, int fd, uint64_t size, Cursor* cursor, uint64_t* budget);
+  // Returns what it ended with: a record (or one stepped over) if the budget was spent before.
+  RecordReader::Found ReadOn(const EventFile& file, int fd, uint64_t size, Cursor* cursor,
+                             uint64_t* budget);
   void Take(std::string_view record, int number, Run* run);
   Series* SeriesOf(std::string_view tag, Run* run);
 

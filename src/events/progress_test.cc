@@ -65,6 +65,8 @@ TEST(ProgressTracker, IsNotLedAstrayByEvaluationPredictionAndDownloads) {
                    "8/8 - 0s - loss: 0.9 - 33ms/epoch - 4ms/step", Bar(3, 3, "")});
   EXPECT_EQ(Now(tracker).percent, 50);
   EXPECT_EQ(Now(tracker).metrics, (std::vector<Metric>{{"loss", 0.5}}));
+  tracker = After({"Epoch 1/2", Bar(5, 10, " - loss: 0.5"), Bar(20, 20, " - loss: 0.9")});
+  EXPECT_EQ(Now(tracker).percent, 25);
 }
 
 TEST(ProgressTracker, TakesTheValidationThatIsDrawnIntoTheLastBar) {
