@@ -123,6 +123,17 @@ TEST(ParseTrainingLine, UnderstandsEstimators) {
   });
 }
 
+TEST(ParseTrainingLine, UnderstandsAResult) {
+  const auto result = [](std::vector<Metric> metrics) {
+    return LineProgress{.form = LineForm::kResult, .metrics = metrics};
+  };
+  ExpectAll({
+      {"test accuracy: 0.9612", result({{"test accuracy", 0.9612}})},
+      {"Test loss: 0.25, Test accuracy: 0.5",
+       result({{"Test loss", 0.25}, {"Test accuracy", 0.5}})},
+  });
+}
+
 TEST(ParseTrainingLine, ReadsTheLastStateOfALineThatRewritesItself) {
   ExpectAll({
       {"\r1/8 [==>...........................] - ETA: 2s - loss: 0.75\b\b\b\b\b\b\b\b\r8/8 "
@@ -180,6 +191,9 @@ TEST(ParseTrainingLine, TakesNoOrdinaryTextForProgress) {
            "Epochs 3/5",
            "loss = 0.3",
            "width = 3, step = 4",
+           "test port: 8080",
+           "accuracy: 0.5",
+           "Test accuracy: 0.5 is good",
            "loss = 0.3, step = nan",
            "INFO:tensorflow:Saving checkpoints for 200 into /m/model.ckpt.",
            "global_step/sec: fast",

@@ -38,6 +38,10 @@ std::optional<LineProgress> ProgressTracker::Add(std::string_view text, base::Ti
     step_speed_.Set(*line->steps_per_second);
     return line;
   }
+  if (line->form == LineForm::kResult) {
+    TakeMetrics(line->metrics);
+    return line;
+  }
   if (line->epoch) BeginEpoch(*line);
   if (line->step) {
     // Without epochs a count that starts again, or to another end, is another training.

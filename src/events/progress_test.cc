@@ -108,6 +108,12 @@ TEST(ProgressTracker, TakesTheRateThatAnEstimatorTells) {
   EXPECT_EQ(Now(tracker).global_step, 200);
 }
 
+TEST(ProgressTracker, KeepsTheResultThatAScriptPrintsAtItsEnd) {
+  const auto tracker = After({"Epoch 1/1", "8/8 - loss: 0.5", "test accuracy: 0.9612"});
+  EXPECT_EQ(Now(tracker).metrics, (std::vector<Metric>{{"loss", 0.5}, {"test accuracy", 0.9612}}));
+  EXPECT_EQ(Now(tracker).percent, 100);
+}
+
 TEST(ProgressTracker, KnowsWhenTrainingLastGotFurther) {
   ProgressTracker tracker;
   tracker.Add(Bar(1, 8), kStart);
