@@ -261,9 +261,13 @@ bool TakeStep(Cursor* cursor, LineProgress* line) {
                      ahead.Take("global_step") || ahead.Take("Global step") ||
                      ahead.Take("iteration") || ahead.Take("Iteration") || ahead.Take("iter");
   if (!named || ahead.TakeAnyOf(" :=#") > 3) return false;
-  if (!TakeCount(&ahead, &line->step, &line->steps)) return false;
+  std::optional<int64_t> step;
+  std::optional<int64_t> steps;
+  if (!TakeCount(&ahead, &step, &steps)) return false;
   if (!ahead.AtEnd() && !std::string_view(" ,:;|-]").contains(ahead.Peek())) return false;
   line->form = LineForm::kStep;
+  line->step = step;
+  line->steps = steps;
   *cursor = ahead;
   return true;
 }
@@ -332,6 +336,21 @@ std::optional<LineProgress> ParseEstimatorLine(std::string_view text) {
   return line;
 }
 
+// "test accuracy: 0.9612": what many scripts print at their end.
+std::optional<LineProgress> ParseResultLine(std::string_view text) {
+  static constexpr std::array kOf = {"test", "val", "eval", "final"};
+  LineProgress line{.form = LineForm::kResult};
+  Cursor cursor(text);
+  if (!TakePairs(&cursor, &line.metrics) || line.metrics.empty()) return std::nullopt;
+  for (const Metric& metric : line.metrics) {
+    const std::string lower = base::Lower(metric.name);
+    const bool result =
+        std::ranges::any_of(kOf, [&](const char* of) { return lower.starts_with(of); });
+    if (!result || !BelongsToTraining(lower)) return std::nullopt;
+  }
+  return line;
+}
+
 // "INFO:tensorflow:", and absl's "I0506 12:00:00.123456 140 hooks.py:260] ".
 std::string_view WithoutLogPrefix(std::string_view text) {
   for (const std::string_view level : {"INFO:", "WARNING:", "DEBUG:"}) {
@@ -355,7 +374,8 @@ std::optional<LineProgress> ParseTrainingLine(std::string_view raw) {
   const std::string_view text = WithoutLogPrefix(base::Trim(plain));
   if (text.empty()) return std::nullopt;
   if (IsDigit(text[0])) return ParseBatchLine(text);
-  for (const auto parse : {ParseEpochLine, ParseStepLine, ParseLossAtStep, ParseEstimatorLine}) {
+  for (const auto parse :
+       {ParseEpochLine, ParseStepLine, ParseLossAtStep, ParseEstimatorLine, ParseResultLine}) {
     if (auto line = parse(text)) return line;
   }
   return std::nullopt;

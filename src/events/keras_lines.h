@@ -11,6 +11,7 @@
 //               Epoch [1/5], Step [100/600], Loss: 0.3
 //               step 100/500 loss=0.3        Step 100: loss 0.3
 //               Training loss (for one batch) at step 200: 0.3
+//               Test accuracy: 0.9612
 //   Estimator   INFO:tensorflow:loss = 0.3, step = 200 (0.5 sec)
 //               INFO:tensorflow:global_step/sec: 34.5
 //               INFO:tensorflow:Saving dict for global step 900: accuracy = 0.9, loss = 0.3
@@ -38,10 +39,11 @@ struct Metric {
 };
 
 enum class LineForm {
-  kEpoch,  // speaks of an epoch only
-  kBatch,  // "step/steps" of Keras and its imitators: steps of this epoch
-  kStep,   // says "step"
-  kRate,   // a step rate only
+  kEpoch,   // speaks of an epoch only
+  kBatch,   // "step/steps" of Keras and its imitators: steps of this epoch
+  kStep,    // says "step"
+  kRate,    // a step rate only
+  kResult,  // metrics of an evaluation, at no step
 };
 
 struct LineProgress {

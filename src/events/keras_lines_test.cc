@@ -123,6 +123,17 @@ TEST(ParseTrainingLine, UnderstandsEstimators) {
   });
 }
 
+TEST(ParseTrainingLine, UnderstandsAResult) {
+  const auto result = [](std::vector<Metric> metrics) {
+    return LineProgress{.form = LineForm::kResult, .metrics = metrics};
+  };
+  ExpectAll({
+      {"test accuracy: 0.9612", result({{"test accuracy", 0.9612}})},
+      {"Test loss: 0.25, Test accuracy: 0.5",
+       result({{"Test loss", 0.25}, {"Test accuracy", 0.5}})},
+  });
+}
+
 TEST(ParseTrainingLine, ReadsTheLastStateOfALineThatRewritesItself) {
   ExpectAll({
       {"\r1/8 [==>...........................] - ETA: 2s - loss: 0.75\b\b\b\b\b\b\b\b\r8/8 "
@@ -131,6 +142,11 @@ TEST(ParseTrainingLine, ReadsTheLastStateOfALineThatRewritesItself) {
       {"\r1/8 [==>...........................] - ETA: 2s - loss: 0.75\b\b\b\r",
        Bar(1, 8, seconds(2), {{"loss", 0.75}})},
   });
+}
+
+// Found by fuzzing: the step that was refused had already been written down.
+TEST(ParseTrainingLine, KeepsNothingOfAStepBeyondItsEnd) {
+  ExpectAll({{"Epoch 1/5, step 7/3", Epoch(1, 5)}});
 }
 
 TEST(ParseTrainingLine, TakesNotANumberForANumber) {
@@ -175,6 +191,9 @@ TEST(ParseTrainingLine, TakesNoOrdinaryTextForProgress) {
            "Epochs 3/5",
            "loss = 0.3",
            "width = 3, step = 4",
+           "test port: 8080",
+           "accuracy: 0.5",
+           "Test accuracy: 0.5 is good",
            "loss = 0.3, step = nan",
            "INFO:tensorflow:Saving checkpoints for 200 into /m/model.ckpt.",
            "global_step/sec: fast",

@@ -11,6 +11,8 @@
 namespace events {
 namespace {
 
+using Found = RecordReader::Found;
+
 bool operator==(const struct timespec& a, const struct timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
@@ -90,20 +92,27 @@ void LogDirReader::Follow(const EventFile& file, uint64_t* budget, Polled* polle
         .device = status.st_dev, .inode = status.st_ino, .number = ++orders_[file.run].last_number};
     ++counts_.replaced_files;
   }
-  if (!ReadOn(file, fd.get(), size, &cursor, budget)) {
-    polled->more = true;
-    return;
+  switch (ReadOn(file, fd.get(), size, &cursor, budget)) {
+    case Found::kRecord:
+    case Found::kBadData:
+    case Found::kTooLarge:
+      polled->more = true;
+      return;
+    case Found::kFailed:
+      return;  // to be tried again
+    case Found::kNoMore:
+    case Found::kBadLength:
+      cursor.seen_size = size;
+      cursor.seen_modified = status.st_mtim;
   }
-  cursor.seen_size = size;
-  cursor.seen_modified = status.st_mtim;
 }
 
-bool LogDirReader::ReadOn(const EventFile& file, int fd, uint64_t size, Cursor* cursor,
-                          uint64_t* budget) {
-  using Found = RecordReader::Found;
+RecordReader::Found LogDirReader::ReadOn(const EventFile& file, int fd, uint64_t size,
+                                         Cursor* cursor, uint64_t* budget) {
   Run& run = runs_[file.run];
   const uint64_t begin = cursor->offset;
   const uint64_t stop = *budget < UINT64_MAX - begin ? begin + *budget : UINT64_MAX;
+  recent_.fill({});
   reader_.Start(fd, begin, size);
   Found found = Found::kRecord;
   while (reader_.offset() < stop) {
@@ -135,7 +144,7 @@ bool LogDirReader::ReadOn(const EventFile& file, int fd, uint64_t size, Cursor* 
     ++counts_.failed_reads;
     problems_.Report(file.path + ": " + std::strerror(reader_.error_number()));
   }
-  return found != Found::kRecord && found != Found::kBadData && found != Found::kTooLarge;
+  return found;
 }
 
 void LogDirReader::Take(std::string_view record, int number, Run* run) {
@@ -159,11 +168,20 @@ void LogDirReader::Take(std::string_view record, int number, Run* run) {
 }
 
 Series* LogDirReader::SeriesOf(std::string_view tag, Run* run) {
-  const auto found = run->find(tag);
-  if (found != run->end()) return &found->second;
-  if (series_count_ == kMaxSeries || tag.size() > kMaxTagBytes) return nullptr;
-  ++series_count_;
-  return &(*run)[std::string(tag)];
+  const auto letter = [&](size_t i) {
+    return tag.empty() ? 0u : static_cast<unsigned char>(tag[i]);
+  };
+  Recent& recent =
+      recent_[(tag.size() + letter(0) * 5 + letter(tag.size() - 1) * 17) % recent_.size()];
+  if (recent.tag && *recent.tag == tag) return recent.series;
+  auto found = run->find(tag);
+  if (found == run->end()) {
+    if (series_count_ == kMaxSeries || tag.size() > kMaxTagBytes) return nullptr;
+    ++series_count_;
+    found = run->emplace(tag, Series()).first;
+  }
+  recent = {&found->first, &found->second};
+  return recent.series;
 }
 
 }  // namespace events

@@ -19,6 +19,7 @@
 // that were deleted stay. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -91,10 +92,17 @@ class LogDirReader {
     int last_number = 0;
   };
 
+  // A series found lately, so that a record costs no search.
+  struct Recent {
+    const std::string* tag = nullptr;
+    Series* series = nullptr;
+  };
+
   int NumberOf(const EventFile& file);
   void Follow(const EventFile& file, uint64_t* budget, Polled* polled);
-  // Returns whether all was read that can be.
-  bool ReadOn(const EventFile& file, int fd, uint64_t size, Cursor* cursor, uint64_t* budget);
+  // Returns what it ended with: a record (or one stepped over) if the budget was spent before.
+  RecordReader::Found ReadOn(const EventFile& file, int fd, uint64_t size, Cursor* cursor,
+                             uint64_t* budget);
   void Take(std::string_view record, int number, Run* run);
   Series* SeriesOf(std::string_view tag, Run* run);
 
@@ -105,6 +113,7 @@ class LogDirReader {
   std::map<std::string, Cursor> cursors_;  // by path
   std::map<std::string, Order> orders_;    // by run
   std::map<std::string, Run, std::less<>> runs_;
+  std::array<Recent, 64> recent_;  // of the run that is being read
   size_t series_count_ = 0;
   ReadCounts counts_;
 };

@@ -1,10 +1,12 @@
 #include "events/log_dir.h"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "events/event_writer.h"
@@ -14,9 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr base::Time kNow{std::chrono::seconds(1'800'000'000)};
 constexpr const char* kFirst = "events.out.tfevents.1700000000.host.1.0.v2";
 constexpr const char* kSecond = "events.out.tfevents.1700000100.host.2.0.v2";
+
+// The clock by which the files of the test are dated.
+base::Time Now() {
+  return std::chrono::time_point_cast<base::Duration>(std::chrono::system_clock::now());
+}
 
 // A log directory that exists while the test does.
 class LogDirTest : public ::testing::Test {
@@ -60,7 +66,7 @@ TEST_F(LogDirTest, NamesRunsByTheirDirectories) {
   Write(Path("tune/trial-3/validation", kFirst), Loss(1, 0.125f));
   Write(Path("train", "checkpoint"), "no event file");
   LogDirReader reader(root_);
-  EXPECT_EQ(reader.Poll(kNow).scalars, 3);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 3);
   EXPECT_EQ(CurveOf(reader, "."), (Curve{{1, 0.5}}));
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 0.25}}));
   EXPECT_EQ(CurveOf(reader, "tune/trial-3/validation"), (Curve{{1, 0.125}}));
@@ -72,14 +78,14 @@ TEST_F(LogDirTest, NamesRunsByTheirDirectories) {
 TEST_F(LogDirTest, ReadsAtEachPollWhatIsNew) {
   const fs::path file = Path("train", kFirst);
   LogDirReader reader(root_);
-  EXPECT_EQ(reader.Poll(kNow).scalars, 0);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 0);
   Write(file, Loss(1, 0.5f));
-  EXPECT_EQ(reader.Poll(kNow).scalars, 1);
-  EXPECT_EQ(reader.Poll(kNow).scalars, 0);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 1);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 0);
   Append(file, Loss(2, 0.25f) + Loss(3, 0.125f).substr(0, 20));
-  EXPECT_EQ(reader.Poll(kNow).scalars, 1);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 1);
   Append(file, Loss(3, 0.125f).substr(20));
-  EXPECT_EQ(reader.Poll(kNow).scalars, 1);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 1);
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 0.5}, {2, 0.25}, {3, 0.125}}));
   EXPECT_EQ(reader.counts().bytes, static_cast<int64_t>(fs::file_size(file)));
 }
@@ -87,26 +93,37 @@ TEST_F(LogDirTest, ReadsAtEachPollWhatIsNew) {
 TEST_F(LogDirTest, FindsFilesAndRunsThatAppearLater) {
   Write(Path("train", kFirst), Loss(1, 0.5f));
   LogDirReader reader(root_);
-  base::Time now = kNow;
-  reader.Poll(now);
-  reader.Poll(now += std::chrono::seconds(1));
+  reader.Poll(Now());
   Write(Path("validation", kFirst), Loss(1, 0.25f));
-  reader.Poll(now += std::chrono::seconds(1));
+  reader.Poll(Now());
   Write(Path("train", kSecond), Loss(2, 0.125f));
-  reader.Poll(now += std::chrono::seconds(1));
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "validation"), (Curve{{1, 0.25}}));
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 0.5}, {2, 0.125}}));
+}
+
+TEST_F(LogDirTest, ListsADirectoryAgainWhenItsTimeChangedOrAtTheLatestAfterAWhile) {
+  Write(Path("train", kFirst), Loss(1, 1));
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(root_ / "train", old);
+  LogDirReader reader(root_);
+  const base::Time begin = Now();
+  reader.Poll(begin);
+  Write(Path("train", kSecond), Loss(2, 2));
+  fs::last_write_time(root_ / "train", old);  // as on a file system that does not tell
+  EXPECT_EQ(reader.Poll(begin + std::chrono::seconds(1)).scalars, 0);
+  EXPECT_EQ(reader.Poll(begin + LogTree::kRenew).scalars, 1);
 }
 
 TEST_F(LogDirTest, LetsTheFileOfARestartedJobTakeItsStepsBack) {
   Write(Path("train", kFirst), Loss(1, 1) + Loss(2, 2) + Loss(3, 3) + Loss(4, 4));
   LogDirReader reader(root_);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   Write(Path("train", kSecond), Loss(3, 33));
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 1}, {2, 2}, {3, 33}}));
   Append(Path("train", kFirst), Loss(5, 5));  // the old attempt, not quite dead
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 1}, {2, 2}, {3, 33}}));
   EXPECT_EQ(reader.counts().superseded_scalars, 1);
 }
@@ -114,13 +131,13 @@ TEST_F(LogDirTest, LetsTheFileOfARestartedJobTakeItsStepsBack) {
 TEST_F(LogDirTest, TellsTheSameCurveWhetherFollowedOrReadAtTheEnd) {
   LogDirReader follower(root_);
   Write(Path("train", kFirst), Loss(1, 1) + Loss(2, 2) + Loss(3, 3));
-  follower.Poll(kNow);
+  follower.Poll(Now());
   Write(Path("train", kSecond), Loss(2, 22));
-  follower.Poll(kNow);
+  follower.Poll(Now());
   Append(Path("train", kSecond), Loss(3, 33));
-  follower.Poll(kNow);
+  follower.Poll(Now());
   LogDirReader late(root_);
-  late.Poll(kNow);
+  late.Poll(Now());
   EXPECT_EQ(CurveOf(follower, "train"), CurveOf(late, "train"));
 }
 
@@ -129,12 +146,12 @@ TEST_F(LogDirTest, SurvivesACorruptRecordAndSaysSoOnce) {
   bad[30] ^= 1;
   Write(Path("train", kFirst), Loss(1, 1) + bad + Loss(3, 3));
   LogDirReader reader(root_);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 1}, {3, 3}}));
   EXPECT_EQ(reader.counts().corrupt_records, 1);
   EXPECT_EQ(reader.TakeProblems().size(), 1u);
   Append(Path("train", kFirst), bad);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(reader.counts().corrupt_records, 2);
   EXPECT_TRUE(reader.TakeProblems().empty());
 }
@@ -143,10 +160,10 @@ TEST_F(LogDirTest, StopsAFileAtABadLengthAndGoesOnWithTheOthers) {
   Write(Path("a", kFirst), Loss(1, 1) + std::string(64, '\0') + Loss(2, 2));
   Write(Path("b", kFirst), Loss(1, 1));
   LogDirReader reader(root_);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   Append(Path("a", kFirst), Loss(3, 3));
   Append(Path("b", kFirst), Loss(2, 2));
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "a"), (Curve{{1, 1}}));
   EXPECT_EQ(CurveOf(reader, "b"), (Curve{{1, 1}, {2, 2}}));
   EXPECT_EQ(reader.counts().corrupt_records, 1);
@@ -157,9 +174,9 @@ TEST_F(LogDirTest, GoesOnWithAFileWhoseTailWasZerosOnlyForAWhile) {
   const fs::path file = Path("train", kFirst);
   Write(file, Loss(1, 1) + std::string(64, '\0'));
   LogDirReader reader(root_);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   Write(file, Loss(1, 1) + Loss(2, 2));  // the same inode, and not shorter than what was read
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 1}, {2, 2}}));
 }
 
@@ -167,13 +184,13 @@ TEST_F(LogDirTest, ReadsAFileThatWasTruncatedOrReplacedFromItsBeginning) {
   const fs::path file = Path("train", kFirst);
   Write(file, Loss(1, 1) + Loss(2, 2) + Loss(3, 3));
   LogDirReader reader(root_);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   Write(file, Loss(2, 22));
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 1}, {2, 22}}));
   Write(Path("train", "new"), Loss(2, 222) + Loss(3, 333) + Loss(4, 4));
   fs::rename(Path("train", "new"), file);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 1}, {2, 222}, {3, 333}, {4, 4}}));
   EXPECT_EQ(reader.counts().replaced_files, 2);
 }
@@ -183,7 +200,7 @@ TEST_F(LogDirTest, EndsInALoopOfLinks) {
   fs::create_directory_symlink(root_, root_ / "train" / "again");
   fs::create_symlink(root_ / "nowhere", root_ / "train" / "events.out.tfevents.dangling");
   LogDirReader reader(root_);
-  EXPECT_EQ(reader.Poll(kNow).scalars, 1);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 1);
 }
 
 TEST_F(LogDirTest, FollowsALinkToARunElsewhere) {
@@ -191,7 +208,7 @@ TEST_F(LogDirTest, FollowsALinkToARunElsewhere) {
   fs::create_directory(root_ / "logs");
   fs::create_directory_symlink(root_ / "store/attempt-2", root_ / "logs/train");
   LogDirReader reader(root_ / "logs");
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "train"), (Curve{{1, 1}}));
 }
 
@@ -201,7 +218,7 @@ TEST_F(LogDirTest, DoesNotDescendWithoutEnd) {
   Write(Path(deep, kFirst), Loss(1, 1));
   Write(Path(deep + "/d", kFirst), Loss(1, 1));
   LogDirReader reader(root_);
-  EXPECT_EQ(reader.Poll(kNow).scalars, 1);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 1);
 }
 
 TEST_F(LogDirTest, ReportsAFileItMayNotReadOnceAndReadsItWhenItMay) {
@@ -212,20 +229,20 @@ TEST_F(LogDirTest, ReportsAFileItMayNotReadOnceAndReadsItWhenItMay) {
   const uid_t user = geteuid();
   ASSERT_EQ(seteuid(user == 0 ? 65534 : user), 0);  // root may read everything
   LogDirReader reader(root_);
-  reader.Poll(kNow);
-  reader.Poll(kNow);
+  reader.Poll(Now());
+  reader.Poll(Now());
   ASSERT_EQ(seteuid(user), 0);
   EXPECT_EQ(reader.TakeProblems(), std::vector{file.string() + ": Permission denied"});
   EXPECT_EQ(reader.counts().failed_reads, 2);
   fs::permissions(file, fs::perms::owner_read);
-  EXPECT_EQ(reader.Poll(kNow).scalars, 1);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 1);
 }
 
 TEST_F(LogDirTest, DoesNotBlockOnAFifoThatLooksLikeAnEventFile) {
   fs::create_directories(root_ / "train");
   ASSERT_EQ(mkfifo(Path("train", kFirst).c_str(), 0600), 0);
   LogDirReader reader(root_);
-  EXPECT_EQ(reader.Poll(kNow).scalars, 0);
+  EXPECT_EQ(reader.Poll(Now()).scalars, 0);
 }
 
 TEST_F(LogDirTest, StopsAtTheBytesItIsAllowedAndReadsOnNextTime) {
@@ -235,7 +252,7 @@ TEST_F(LogDirTest, StopsAtTheBytesItIsAllowedAndReadsOnNextTime) {
   Write(Path("b", kFirst), bytes);
   LogDirReader reader(root_);
   int polls = 1;
-  for (; reader.Poll(kNow, bytes.size() / 4).more; ++polls) ASSERT_LT(polls, 20);
+  for (; reader.Poll(Now(), bytes.size() / 4).more; ++polls) ASSERT_LT(polls, 20);
   EXPECT_GE(polls, 8);
   EXPECT_EQ(reader.counts().scalars, 200);
 }
@@ -244,7 +261,7 @@ TEST_F(LogDirTest, KeepsNoTagOfAbsurdLength) {
   const std::string tag(LogDirReader::kMaxTagBytes + 1, 't');
   Write(Path("train", kFirst), Record(EventOf(1, 1, ScalarTf1(tag, 1))));
   LogDirReader reader(root_);
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(reader.counts().dropped_scalars, 1);
 }
 
@@ -255,7 +272,7 @@ TEST_F(LogDirTest, NeverTellsAWrongValueWhicheverBitOfAFileIsTurned) {
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
     Write(Path("train", kFirst), bytes);
     LogDirReader reader(root_);
-    reader.Poll(kNow);
+    reader.Poll(Now());
     ASSERT_EQ(reader.counts().corrupt_records, 1) << bit;
     for (const auto& [step, value] : CurveOf(reader, "train")) ASSERT_EQ(value, step) << bit;
   }
@@ -265,7 +282,7 @@ TEST_F(LogDirTest, NeverTellsAWrongValueWhicheverBitOfAFileIsTurned) {
 // starts again at step 300, and histograms between the scalars.
 TEST(RealEventFiles, OfTf1AreReadExactly) {
   LogDirReader reader(TESTDATA "/events");
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "tf1", "loss"),
             (Curve{{0, 1.0}, {100, 0.5}, {200, 1.0f / 3}, {300, 0.125}}));
   EXPECT_EQ(CurveOf(reader, "tf1", "accuracy"), (Curve{{0, 0.0}, {100, 0.5}, {200, 1 - 1.0f / 3}}));
@@ -275,7 +292,7 @@ TEST(RealEventFiles, OfTf1AreReadExactly) {
 // Written by TensorFlow 2.21.0: tf.summary.scalar of several types, a histogram and a text.
 TEST(RealEventFiles, OfTf2AreReadExactly) {
   LogDirReader reader(TESTDATA "/events");
-  reader.Poll(kNow);
+  reader.Poll(Now());
   EXPECT_EQ(CurveOf(reader, "tf2", "epoch_loss"),
             (Curve{{0, 1.0}, {1, 0.5}, {2, 1.0f / 3}, {3, 0.25}, {4, 0.2f}}));
   EXPECT_EQ(CurveOf(reader, "tf2", "epoch_accuracy"),

@@ -38,6 +38,10 @@ std::optional<LineProgress> ProgressTracker::Add(std::string_view text, base::Ti
     step_speed_.Set(*line->steps_per_second);
     return line;
   }
+  if (line->form == LineForm::kResult) {
+    TakeMetrics(line->metrics);
+    return line;
+  }
   if (line->epoch) BeginEpoch(*line);
   if (line->step) {
     // Without epochs a count that starts again, or to another end, is another training.
@@ -62,7 +66,11 @@ bool ProgressTracker::IsTraining(const LineProgress& line) const {
   if (line.form != LineForm::kBatch) return true;
   if (line.metrics.empty()) return false;  // predict() and downloads
   if (!epoch_) return true;
-  if (!epoch_done_) return !step_ || *line.step >= *step_;
+  if (!epoch_done_) {
+    // Within an epoch, another total is that of an evaluation in between.
+    if (!step_ || *step_ == 0) return true;
+    return *line.step >= *step_ && (!steps_ || !line.steps || line.steps == steps_);
+  }
   // Once an epoch has ended, a bar without a new one is evaluate()'s, unless it is the epoch's
   // own last bar drawn again with the validation behind it.
   return line.step == step_ && line.steps == steps_ &&

@@ -65,6 +65,8 @@ TEST(ProgressTracker, IsNotLedAstrayByEvaluationPredictionAndDownloads) {
                    "8/8 - 0s - loss: 0.9 - 33ms/epoch - 4ms/step", Bar(3, 3, "")});
   EXPECT_EQ(Now(tracker).percent, 50);
   EXPECT_EQ(Now(tracker).metrics, (std::vector<Metric>{{"loss", 0.5}}));
+  tracker = After({"Epoch 1/2", Bar(5, 10, " - loss: 0.5"), Bar(20, 20, " - loss: 0.9")});
+  EXPECT_EQ(Now(tracker).percent, 25);
 }
 
 TEST(ProgressTracker, TakesTheValidationThatIsDrawnIntoTheLastBar) {
@@ -104,6 +106,12 @@ TEST(ProgressTracker, TakesTheRateThatAnEstimatorTells) {
                               "INFO:tensorflow:global_step/sec: 34.5"});
   EXPECT_EQ(Now(tracker).steps_per_second, 34.5);
   EXPECT_EQ(Now(tracker).global_step, 200);
+}
+
+TEST(ProgressTracker, KeepsTheResultThatAScriptPrintsAtItsEnd) {
+  const auto tracker = After({"Epoch 1/1", "8/8 - loss: 0.5", "test accuracy: 0.9612"});
+  EXPECT_EQ(Now(tracker).metrics, (std::vector<Metric>{{"loss", 0.5}, {"test accuracy", 0.9612}}));
+  EXPECT_EQ(Now(tracker).percent, 100);
 }
 
 TEST(ProgressTracker, KnowsWhenTrainingLastGotFurther) {

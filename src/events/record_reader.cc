@@ -11,9 +11,9 @@
 namespace events {
 namespace {
 
-constexpr size_t kBufferBytes = 1 << 20;
-constexpr size_t kHeadBytes = 12;  // length and its checksum
-constexpr size_t kTailBytes = 4;   // checksum of the data
+constexpr size_t kBufferBytes = 1 << 18;  // stays in the L2 cache; 1 MiB measured slower
+constexpr size_t kHeadBytes = 12;         // length and its checksum
+constexpr size_t kTailBytes = 4;          // checksum of the data
 
 template <typename T>
 T Load(const char* at) {
@@ -69,8 +69,7 @@ RecordReader::Found RecordReader::StepOver(uint64_t length) {
   return Found::kTooLarge;
 }
 
-RecordReader::Found RecordReader::Need(size_t count) {
-  if (end_ - begin_ >= count) return Found::kRecord;
+RecordReader::Found RecordReader::Fill(size_t count) {
   // A record the file does not have yet is not worth reading in part.
   if (offset() > size_ || size_ - offset() < count) return Found::kNoMore;
 

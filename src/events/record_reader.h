@@ -7,15 +7,15 @@
 //   the data does not fit its CRC   only this record is lost: kBadData, the next one follows
 //   the length does not fit its CRC nothing beyond can be found: kBadLength
 //
-// A reader is a buffer (1 MiB, more only while a record needs it) and serves many files in turn:
+// A reader is a buffer (256 KiB, more only while a record needs it) and serves many files in turn:
 //
 //   reader.Start(fd, offset, size);
 //   while (reader.Next() == RecordReader::Found::kRecord) Use(reader.record());
 //   offset = reader.offset();  // where the next pass begins
 //
 // It allocates nothing for a record. It owns no descriptor. Files are read with pread and not
-// mapped: a mapped file that is truncated kills its reader, and mapping proved no faster
-// (bench/events_bench).
+// mapped: a mapped file that is truncated kills its reader, and mapping would save less than a
+// tenth of what reading and decoding take (bench/events_bench scan, map, read).
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,8 @@ class RecordReader {
 
  private:
   // Makes `count` bytes from offset() on lie in the buffer, or says why not.
-  Found Need(size_t count);
+  Found Need(size_t count) { return end_ - begin_ >= count ? Found::kRecord : Fill(count); }
+  Found Fill(size_t count);
   Found StepOver(uint64_t total);
 
   int fd_ = -1;

@@ -24,7 +24,8 @@ class WireReader {
   explicit WireReader(std::string_view bytes)
       : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  bool Next() {
+  // Inlined into each loop, where its members become registers: reading is half as fast otherwise.
+  [[gnu::always_inline]] bool Next() {
     if (at_ == end_) return false;
     uint64_t key;
     if (!Varint(&key)) return Fail();
