@@ -5,6 +5,7 @@
 #include "api/decode.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -173,20 +174,6 @@ void DecodeSpec(const Node& root, JobSpec& out, FieldReader& reader) {
   DecodeReplicas(*spec, out, reader);
 }
 
-// Accepted, since training-operator accepts it, but most likely not what was meant.
-void WarnOfOddities(const Node& root, const JobSpec& spec, FieldReader& reader) {
-  int64_t total = 0;
-  for (const auto& [role, replica] : spec.replicas) total += std::max(0, replica.replicas);
-  if (total == 0)
-    reader.Warn(root, "spec.tfReplicaSpecs", "asks for no replicas: nothing will run");
-  const auto& scheduling = spec.run_policy.scheduling_policy;
-  if (scheduling && scheduling->min_available && *scheduling->min_available > total && total > 0) {
-    reader.Warn(root, "spec.runPolicy.schedulingPolicy.minAvailable",
-                fmt::format("is {}, but there are {} replicas: with a gang scheduler the job waits",
-                            *scheduling->min_available, total));
-  }
-}
-
 // The parts of a path: a.b[c.d][0] is a, b, c.d, 0.
 std::vector<std::string> PartsOf(const std::string& path) {
   std::vector<std::string> parts(1);
@@ -219,6 +206,23 @@ const Node& Locate(const Node& root, const std::string& path) {
     node = next;
   }
   return *node;
+}
+
+// Accepted, since training-operator accepts it, but most likely not what was meant.
+void WarnOfOddities(const Node& root, const JobSpec& spec, FieldReader& reader) {
+  int64_t total = 0;
+  for (const auto& [role, replica] : spec.replicas) total += std::max(0, replica.replicas);
+  if (total == 0)
+    reader.Warn(Locate(root, "spec.tfReplicaSpecs"), "spec.tfReplicaSpecs",
+                "asks for no replicas: nothing will run");
+  const auto& scheduling = spec.run_policy.scheduling_policy;
+  if (scheduling && scheduling->min_available && *scheduling->min_available > total && total > 0) {
+    const std::string path = "spec.runPolicy.schedulingPolicy.minAvailable";
+    reader.Warn(
+        Locate(root, path), path,
+        fmt::format("is {}, more than all replicas ({}): a gang scheduler would wait for ever",
+                    *scheduling->min_available, total));
+  }
 }
 
 bool IsWithin(const std::string& path, const std::string& outer) {
@@ -256,8 +260,9 @@ Decoded DecodeTree(Node root) {
   out.errors = std::move(reader.errors());
   out.warnings = std::move(reader.warnings());
   for (FieldError& error : out.errors) error.path = spelling.Written(error.path);
-  std::ranges::stable_sort(
-      out.errors, {}, [](const FieldError& error) { return std::pair(error.line, error.column); });
+  std::ranges::sort(out.errors, {}, [](const FieldError& error) {
+    return std::tuple(error.line, error.column, error.path, error.detail);
+  });
   return out;
 }
 
