@@ -151,11 +151,11 @@ void DecodeReplicas(const Node& spec, JobSpec& out, FieldReader& reader) {
     if (!role) {
       std::vector<std::string> names;
       for (Role known : kRoles) names.emplace_back(Name(known));
-      reader.FailAtKey(member, here, "unknown replica type" + Advice(member.key, names));
+      reader.FailUnknown(member, here, "unknown replica type", member.key, names);
       continue;
     }
     if (auto [first, is_new] = written.emplace(*role, member.key); !is_new) {
-      reader.FailAtKey(member, here, "is given twice, also as " + first->second);
+      reader.Fail(member, here, "is given twice, also as " + first->second);
       continue;
     }
     out.replicas[*role] = DecodeReplica(member.value, here, reader);
@@ -232,16 +232,12 @@ bool IsWithin(const std::string& path, const std::string& outer) {
 }
 
 // The rules for any job, but no complaint about what was reported already or could not be read.
-void AddRuleErrors(const Node& root, const Job& job, std::vector<FieldError>& errors) {
-  const std::vector<FieldError> found = errors;
+void AddRuleErrors(const Node& root, const Job& job, FieldReader& reader) {
+  const std::vector<FieldError> found = reader.errors();
   for (FieldError& error : Validate(job)) {
     const bool told = std::ranges::any_of(
         found, [&](const FieldError& other) { return IsWithin(error.path, other.path); });
-    if (told) continue;
-    const Node& place = Locate(root, error.path);
-    error.line = place.line;
-    error.column = place.column;
-    errors.push_back(std::move(error));
+    if (!told) reader.Fail(Locate(root, error.path), error.path, error.detail);
   }
 }
 
@@ -254,7 +250,7 @@ Decoded DecodeTree(Node root) {
     reader.KnownOnly(root, "", {"apiVersion", "kind", "metadata", "spec", "status"});
     DecodeMetadata(root, out.job, reader);
     DecodeSpec(root, out.job.spec, reader);
-    AddRuleErrors(root, out.job, reader.errors());
+    AddRuleErrors(root, out.job, reader);
     if (reader.errors().empty()) WarnOfOddities(root, out.job.spec, reader);
   }
   out.errors = std::move(reader.errors());
@@ -263,6 +259,9 @@ Decoded DecodeTree(Node root) {
   std::ranges::sort(out.errors, {}, [](const FieldError& error) {
     return std::tuple(error.line, error.column, error.path, error.detail);
   });
+  if (reader.untold()) {
+    out.errors.push_back({"", 0, 0, fmt::format("and {} more errors", reader.untold())});
+  }
   return out;
 }
 

@@ -24,8 +24,9 @@ struct FieldError {
 };
 
 struct Decoded {
-  Job job;                         // defaults filled in; meaningful only when there are no errors
-  std::vector<FieldError> errors;  // in the order of the text
+  Job job;  // defaults filled in; meaningful only when there are no errors
+  // In the order of the text. After the first 200, one without a place tells how many more.
+  std::vector<FieldError> errors;
   // Accepted, but the author should know: "14:9: spec.tensorboard: is ignored: ...".
   std::vector<std::string> warnings;
   std::string

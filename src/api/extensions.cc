@@ -66,7 +66,7 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
     const std::vector<std::string> known = {
         std::string(kRestartScope), std::string(kElastic), std::string(kStartDeadline),
         std::string(kWaitForEvaluator), std::string(kEvaluatorInCluster)};
-    reader.Fail(node, path, "unknown annotation" + Advice(key, known));
+    reader.FailUnknown(node, path, "unknown annotation", key, known);
   }
 }
 

@@ -98,6 +98,14 @@ TEST(HostileManifests, CannotForgeLinesOfTheErrorText) {
   EXPECT_EQ(std::ranges::count(duplicate, '\n'), 1) << duplicate;
 }
 
+TEST(HostileManifests, AreToldOfTwoHundredErrorsAndTheNumberOfTheRest) {
+  std::string text = "tfReplicaSpecs: {";
+  for (int i = 0; i < 5000; ++i) text += "w" + std::to_string(i) + ": {}, ";
+  const Decoded decoded = DecodeJob(WithSpec(text + "}"));
+  ASSERT_EQ(decoded.errors.size(), 201u);
+  EXPECT_EQ(decoded.errors.back(), (FieldError{"", 0, 0, "and 4800 more errors"}));
+}
+
 TEST(HostileManifests, CannotFillTheScreenWithOneValue) {
   EXPECT_LT(Errors(OneWorker("successPolicy: " + std::string(100'000, 'x'))).size(), 300u);
   EXPECT_LT(Errors(OneWorker(std::string(900, 'x') + ": 1")).size(), 300u);

@@ -1,6 +1,7 @@
 #include "api/spelling.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -84,21 +85,21 @@ Node TextNode(std::string_view text, const Node& at) {
 // Gives known fields their v1 names, whatever their letter case and underscores.
 void NameFields(Node& map, const std::string& path, const std::vector<std::string>& known,
                 FieldReader& reader) {
-  std::vector<size_t> repeated;
-  for (size_t i = 0; i < map.members.size(); ++i) {
-    NodeMember& member = map.members[i];
+  std::vector<NodeMember> kept;
+  std::set<std::string> taken;
+  for (const NodeMember& member : map.members) taken.insert(member.key);
+  for (NodeMember& member : map.members) {
     const auto name = std::ranges::find(known, Folded(member.key), Folded);
-    if (name == known.end() || member.key == *name) continue;
-    if (map.Find(*name)) {
-      reader.FailAtKey(member, Below(path, member.key), "is given twice, also as " + *name);
-      repeated.push_back(i);
-    } else {
+    if (name != known.end() && member.key != *name) {
+      if (!taken.insert(*name).second) {
+        reader.Fail(member, Below(path, member.key), "is given twice, also as " + *name);
+        continue;
+      }
       member.key = *name;
     }
+    kept.push_back(std::move(member));
   }
-  for (; !repeated.empty(); repeated.pop_back()) {
-    map.members.erase(map.members.begin() + static_cast<std::ptrdiff_t>(repeated.back()));
-  }
+  map.members = std::move(kept);
 }
 
 Node* TensorFlowContainerIn(Node& replica) {
@@ -192,7 +193,7 @@ class Rewriter {
         continue;  // reported as such
       }
       if (run_policy && run_policy->Find(policy)) {
-        reader_.FailAtKey(written, path, "is given twice, also as " + v1_path);
+        reader_.Fail(written, path, "is given twice, also as " + v1_path);
         continue;
       }
       if (generation == Generation::kV1) {
@@ -316,9 +317,8 @@ class Rewriter {
     const auto text = reader_.Text(type, type_path);
     if (!text) return std::nullopt;
     if (auto role = RoleFromName(*text)) return role;
-    reader_.Fail(type, type_path,
-                 "unknown replica type " + Quoted(*text) +
-                     Advice(*text, {"MASTER", "WORKER", "PS", "CHIEF", "EVALUATOR"}));
+    reader_.FailUnknown(type, type_path, "unknown replica type " + Quoted(*text), *text,
+                        {"MASTER", "WORKER", "PS", "CHIEF", "EVALUATOR"});
     return std::nullopt;
   }
 
