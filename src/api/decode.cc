@@ -5,6 +5,7 @@
 #include "api/decode.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -150,11 +151,11 @@ void DecodeReplicas(const Node& spec, JobSpec& out, FieldReader& reader) {
     if (!role) {
       std::vector<std::string> names;
       for (Role known : kRoles) names.emplace_back(Name(known));
-      reader.FailAtKey(member, here, "unknown replica type" + Advice(member.key, names));
+      reader.FailUnknown(member, here, "unknown replica type", member.key, names);
       continue;
     }
     if (auto [first, is_new] = written.emplace(*role, member.key); !is_new) {
-      reader.FailAtKey(member, here, "is given twice, also as " + first->second);
+      reader.Fail(member, here, "is given twice, also as " + first->second);
       continue;
     }
     out.replicas[*role] = DecodeReplica(member.value, here, reader);
@@ -171,20 +172,6 @@ void DecodeSpec(const Node& root, JobSpec& out, FieldReader& reader) {
   reader.Flag(*spec, "spec", "enableDynamicWorker", out.enable_dynamic_worker);
   DecodeRunPolicy(*spec, out.run_policy, reader);
   DecodeReplicas(*spec, out, reader);
-}
-
-// Accepted, since training-operator accepts it, but most likely not what was meant.
-void WarnOfOddities(const Node& root, const JobSpec& spec, FieldReader& reader) {
-  int64_t total = 0;
-  for (const auto& [role, replica] : spec.replicas) total += std::max(0, replica.replicas);
-  if (total == 0)
-    reader.Warn(root, "spec.tfReplicaSpecs", "asks for no replicas: nothing will run");
-  const auto& scheduling = spec.run_policy.scheduling_policy;
-  if (scheduling && scheduling->min_available && *scheduling->min_available > total && total > 0) {
-    reader.Warn(root, "spec.runPolicy.schedulingPolicy.minAvailable",
-                fmt::format("is {}, but there are {} replicas: with a gang scheduler the job waits",
-                            *scheduling->min_available, total));
-  }
 }
 
 // The parts of a path: a.b[c.d][0] is a, b, c.d, 0.
@@ -221,6 +208,23 @@ const Node& Locate(const Node& root, const std::string& path) {
   return *node;
 }
 
+// Accepted, since training-operator accepts it, but most likely not what was meant.
+void WarnOfOddities(const Node& root, const JobSpec& spec, FieldReader& reader) {
+  int64_t total = 0;
+  for (const auto& [role, replica] : spec.replicas) total += std::max(0, replica.replicas);
+  if (total == 0)
+    reader.Warn(Locate(root, "spec.tfReplicaSpecs"), "spec.tfReplicaSpecs",
+                "asks for no replicas: nothing will run");
+  const auto& scheduling = spec.run_policy.scheduling_policy;
+  if (scheduling && scheduling->min_available && *scheduling->min_available > total && total > 0) {
+    const std::string path = "spec.runPolicy.schedulingPolicy.minAvailable";
+    reader.Warn(
+        Locate(root, path), path,
+        fmt::format("is {}, more than all replicas ({}): a gang scheduler would wait for ever",
+                    *scheduling->min_available, total));
+  }
+}
+
 bool IsWithin(const std::string& path, const std::string& outer) {
   if (outer.empty()) return true;
   if (!path.starts_with(outer)) return false;
@@ -228,16 +232,12 @@ bool IsWithin(const std::string& path, const std::string& outer) {
 }
 
 // The rules for any job, but no complaint about what was reported already or could not be read.
-void AddRuleErrors(const Node& root, const Job& job, std::vector<FieldError>& errors) {
-  const std::vector<FieldError> found = errors;
+void AddRuleErrors(const Node& root, const Job& job, FieldReader& reader) {
+  const std::vector<FieldError> found = reader.errors();
   for (FieldError& error : Validate(job)) {
     const bool told = std::ranges::any_of(
         found, [&](const FieldError& other) { return IsWithin(error.path, other.path); });
-    if (told) continue;
-    const Node& place = Locate(root, error.path);
-    error.line = place.line;
-    error.column = place.column;
-    errors.push_back(std::move(error));
+    if (!told) reader.Fail(Locate(root, error.path), error.path, error.detail);
   }
 }
 
@@ -250,14 +250,18 @@ Decoded DecodeTree(Node root) {
     reader.KnownOnly(root, "", {"apiVersion", "kind", "metadata", "spec", "status"});
     DecodeMetadata(root, out.job, reader);
     DecodeSpec(root, out.job.spec, reader);
-    AddRuleErrors(root, out.job, reader.errors());
+    AddRuleErrors(root, out.job, reader);
     if (reader.errors().empty()) WarnOfOddities(root, out.job.spec, reader);
   }
   out.errors = std::move(reader.errors());
   out.warnings = std::move(reader.warnings());
   for (FieldError& error : out.errors) error.path = spelling.Written(error.path);
-  std::ranges::stable_sort(
-      out.errors, {}, [](const FieldError& error) { return std::pair(error.line, error.column); });
+  std::ranges::sort(out.errors, {}, [](const FieldError& error) {
+    return std::tuple(error.line, error.column, error.path, error.detail);
+  });
+  if (reader.untold()) {
+    out.errors.push_back({"", 0, 0, fmt::format("and {} more errors", reader.untold())});
+  }
   return out;
 }
 

@@ -24,9 +24,11 @@ struct FieldError {
 };
 
 struct Decoded {
-  Job job;                         // defaults filled in; meaningful only when there are no errors
-  std::vector<FieldError> errors;  // in the order of the text
-  std::vector<std::string> warnings;  // accepted, but the author should know
+  Job job;  // defaults filled in; meaningful only when there are no errors
+  // In the order of the text. After the first 200, one without a place tells how many more.
+  std::vector<FieldError> errors;
+  // Accepted, but the author should know: "14:9: spec.tensorboard: is ignored: ...".
+  std::vector<std::string> warnings;
   std::string
       spelling;  // "v1", "v1beta2 (top-level policies)", "v1alpha1 (list form)": for messages
 };
@@ -45,5 +47,8 @@ std::string Describe(const std::vector<FieldError>& errors, const std::string& f
 // The rules that hold for any job, from flags or manifest: names, counts, ports, lengths. Paths
 // only, no positions.
 std::vector<FieldError> Validate(const Job& job);
+
+// What an update of a job must leave as it was: managedBy, and a queue that both name.
+std::vector<FieldError> ValidateUpdate(const Job& before, const Job& after);
 
 }  // namespace api

@@ -66,7 +66,7 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
     const std::vector<std::string> known = {
         std::string(kRestartScope), std::string(kElastic), std::string(kStartDeadline),
         std::string(kWaitForEvaluator), std::string(kEvaluatorInCluster)};
-    reader.Fail(node, path, "unknown annotation" + Advice(key, known));
+    reader.FailUnknown(node, path, "unknown annotation", key, known);
   }
 }
 
@@ -75,9 +75,12 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
 Extensions DecodeExtensions(const Node& annotations, const std::string& path, FieldReader& reader) {
   Extensions out;
   for (const base::NodeMember& member : annotations.members) {
-    if (!member.key.starts_with(kPrefix) || member.value.kind != Node::Kind::kString) continue;
-    DecodeOne(member.value, BelowKey(path, member.key), member.key,
-              std::string(member.value.scalar.get_string()), out, reader);
+    if (!member.key.starts_with(kPrefix)) continue;
+    // To Kubernetes null is the empty text; other values were reported as no text.
+    const bool is_text = member.value.kind == Node::Kind::kString;
+    if (!is_text && member.value.kind != Node::Kind::kNull) continue;
+    const std::string text(is_text ? std::string_view(member.value.scalar.get_string()) : "");
+    DecodeOne(member.value, BelowKey(path, member.key), member.key, text, out, reader);
   }
   return out;
 }

@@ -11,30 +11,13 @@ namespace {
 
 using base::Node;
 
-constexpr size_t kMaxShown = 80;
-
-// On one line, and cut between characters.
-std::string Tidy(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (out.size() >= kMaxShown && (c & 0xC0) != 0x80) return out + "...";
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
+// Of a word that a known one is looked for near to; the search takes time with its length.
+constexpr size_t kMaxWord = 80;
+constexpr size_t kMaxErrors = 200;
 
 }  // namespace
 
-std::string Quoted(std::string_view text) { return "\"" + Tidy(text) + "\""; }
+std::string Quoted(std::string_view text) { return "\"" + base::OneLine(text) + "\""; }
 
 std::string Shown(const Node& node) {
   switch (node.kind) {
@@ -56,30 +39,33 @@ std::string Shown(const Node& node) {
 }
 
 std::string Below(const std::string& path, std::string_view key) {
-  return path.empty() ? Tidy(key) : path + "." + Tidy(key);
+  return path.empty() ? base::OneLine(key) : path + "." + base::OneLine(key);
 }
 
 std::string BelowKey(const std::string& path, std::string_view key) {
-  return path + "[" + Tidy(key) + "]";
+  return path + "[" + base::OneLine(key) + "]";
 }
 
 std::string BelowIndex(const std::string& path, size_t index) {
   return fmt::format("{}[{}]", path, index);
 }
 
-std::string Advice(std::string_view word, const std::vector<std::string>& known) {
-  if (auto nearest = base::Nearest(word.substr(0, kMaxShown), known)) {
-    return ", did you mean " + *nearest + "?";
+void FieldReader::Fail(Place at, std::string path, std::string detail) {
+  if (errors_.size() == kMaxErrors) {
+    ++untold_;
+  } else {
+    errors_.push_back({std::move(path), at.line, at.column, std::move(detail)});
   }
-  return ", expected one of: " + base::Join(known, ", ");
 }
 
-void FieldReader::Fail(const Node& at, std::string path, std::string detail) {
-  errors_.push_back({std::move(path), at.line, at.column, std::move(detail)});
-}
-
-void FieldReader::FailAtKey(const base::NodeMember& at, std::string path, std::string detail) {
-  errors_.push_back({std::move(path), at.line, at.column, std::move(detail)});
+void FieldReader::FailUnknown(Place at, const std::string& path, const std::string& what,
+                              std::string_view word, const std::vector<std::string>& known) {
+  // Looking for the nearest takes time; it is not done for what will not be told.
+  if (errors_.size() == kMaxErrors) return Fail(at, path, "");
+  const auto nearest = base::Nearest(word.substr(0, kMaxWord), known);
+  Fail(at, path,
+       nearest ? fmt::format("{}, did you mean {}?", what, *nearest)
+               : fmt::format("{}, expected one of: {}", what, base::Join(known, ", ")));
 }
 
 void FieldReader::Warn(const Node& at, const std::string& path, const std::string& text) {
@@ -107,8 +93,10 @@ void FieldReader::KnownOnly(const Node& map, const std::string& path,
                             const std::vector<std::string>& known) {
   for (const base::NodeMember& member : map.members) {
     if (std::ranges::find(known, member.key) != known.end()) continue;
-    FailAtKey(member, Below(path, member.key), "unknown field" + Advice(member.key, known));
-    if (auto nearest = base::Nearest(member.key.substr(0, kMaxShown), known)) {
+    const size_t told = errors_.size();
+    FailUnknown(member, Below(path, member.key), "unknown field", member.key, known);
+    if (errors_.size() == told) continue;
+    if (auto nearest = base::Nearest(member.key.substr(0, kMaxWord), known)) {
       meant_.insert(Below(path, *nearest));
     }
   }

@@ -28,13 +28,21 @@ std::string Below(const std::string& path, std::string_view key);
 // A key of the author's: "metadata.labels[a.b/c]".
 std::string BelowKey(const std::string& path, std::string_view key);
 std::string BelowIndex(const std::string& path, size_t index);
-// ", did you mean replicas?" or ", expected one of: a, b".
-std::string Advice(std::string_view word, const std::vector<std::string>& known);
-
 class FieldReader {
  public:
-  void Fail(const base::Node& at, std::string path, std::string detail);
-  void FailAtKey(const base::NodeMember& at, std::string path, std::string detail);
+  // A node, or the key of a member.
+  struct Place {
+    Place(const base::Node& node) : line(node.line), column(node.column) {}
+    Place(const base::NodeMember& member) : line(member.line), column(member.column) {}
+    int line;
+    int column;
+  };
+
+  // Beyond the first 200 errors are only counted: nobody reads them, and a hostile text has many.
+  void Fail(Place at, std::string path, std::string detail);
+  // "unknown field, did you mean replicas?" or "unknown field, expected one of: a, b".
+  void FailUnknown(Place at, const std::string& path, const std::string& what,
+                   std::string_view word, const std::vector<std::string>& known);
   void Warn(const base::Node& at, const std::string& path, const std::string& text);
   // Reports a missing value, unless an unknown field was reported that most likely meant this one.
   void Require(const base::Node& map, const std::string& path, std::string detail);
@@ -90,6 +98,7 @@ class FieldReader {
   }
 
   std::vector<FieldError>& errors() { return errors_; }
+  size_t untold() const { return untold_; }  // errors beyond those in errors()
   std::vector<std::string>& warnings() { return warnings_; }
 
  private:
@@ -102,6 +111,7 @@ class FieldReader {
                   const std::vector<std::string>& names);
 
   std::vector<FieldError> errors_;
+  size_t untold_ = 0;
   std::vector<std::string> warnings_;
   std::set<std::string> meant_;  // paths that a reported unknown field most likely meant
 };

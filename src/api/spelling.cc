@@ -1,6 +1,7 @@
 #include "api/spelling.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -84,21 +85,21 @@ Node TextNode(std::string_view text, const Node& at) {
 // Gives known fields their v1 names, whatever their letter case and underscores.
 void NameFields(Node& map, const std::string& path, const std::vector<std::string>& known,
                 FieldReader& reader) {
-  std::vector<size_t> repeated;
-  for (size_t i = 0; i < map.members.size(); ++i) {
-    NodeMember& member = map.members[i];
+  std::vector<NodeMember> kept;
+  std::set<std::string> taken;
+  for (const NodeMember& member : map.members) taken.insert(member.key);
+  for (NodeMember& member : map.members) {
     const auto name = std::ranges::find(known, Folded(member.key), Folded);
-    if (name == known.end() || member.key == *name) continue;
-    if (map.Find(*name)) {
-      reader.FailAtKey(member, Below(path, member.key), "is given twice, also as " + *name);
-      repeated.push_back(i);
-    } else {
+    if (name != known.end() && member.key != *name) {
+      if (!taken.insert(*name).second) {
+        reader.Fail(member, Below(path, member.key), "is given twice, also as " + *name);
+        continue;
+      }
       member.key = *name;
     }
+    kept.push_back(std::move(member));
   }
-  for (; !repeated.empty(); repeated.pop_back()) {
-    map.members.erase(map.members.begin() + static_cast<std::ptrdiff_t>(repeated.back()));
-  }
+  map.members = std::move(kept);
 }
 
 Node* TensorFlowContainerIn(Node& replica) {
@@ -129,17 +130,20 @@ class Rewriter {
     out_.name = version.spelling;
     Node* spec = FindIn(root_, "spec");
     if (!spec || spec->kind != Node::Kind::kMap) return out_;
-    if (version.generation != Generation::kV1) {
-      NameFields(*spec, "spec", {"tfReplicaSpecs", "replicaSpecs", "successPolicy"}, reader_);
+    if (version.generation == Generation::kV1) {
+      NameListOfV1(*spec);
+    } else {
+      NameFields(*spec, "spec", {"tfReplicaSpecs", "replicaSpecs", "runPolicy", "successPolicy"},
+                 reader_);
       NameFields(*spec, "spec", kPolicies, reader_);
     }
-    if (version.generation == Generation::kListForm) {
-      RewriteList(*spec);
-    } else {
-      MovePolicies(*spec, version.generation);
+    MovePolicies(*spec, version.generation);
+    if (version.generation == Generation::kListForm) TakeFieldsOfAlpha1(*spec);
+    if (spec->Find("replicaSpecs")) RewriteList(*spec, version.generation);
+    if (version.generation != Generation::kV1) {
+      NameReplicaFields(*spec);
+      KeepOldCleanUp(*spec);
     }
-    if (version.generation == Generation::kMapForm) RewriteMap(*spec);
-    if (version.generation != Generation::kV1) KeepOldCleanUp(*spec);
     return out_;
   }
 
@@ -189,13 +193,15 @@ class Rewriter {
         continue;  // reported as such
       }
       if (run_policy && run_policy->Find(policy)) {
-        reader_.FailAtKey(written, path, "is given twice, also as " + v1_path);
+        reader_.Fail(written, path, "is given twice, also as " + v1_path);
         continue;
       }
       if (generation == Generation::kV1) {
         reader_.Warn(written.value, path, "is read as " + v1_path + ", where v1 has it");
       }
-      if (out_.name.find(' ') == std::string::npos) out_.name += " (top-level policies)";
+      if (generation != Generation::kListForm && out_.name.find(' ') == std::string::npos) {
+        out_.name += " (top-level policies)";
+      }
       out_.moved.emplace_back(v1_path, path);
       if (!run_policy) run_policy = &Put(spec, "runPolicy", Node{});
       Put(*run_policy, policy, written.value);
@@ -211,7 +217,7 @@ class Rewriter {
     Put(*run_policy, "cleanPodPolicy", TextNode("Running", spec));
   }
 
-  void RewriteMap(Node& spec) {
+  void NameReplicaFields(Node& spec) {
     Node* replicas = FindIn(spec, "tfReplicaSpecs");
     if (!replicas || replicas->kind != Node::Kind::kMap) return;
     for (NodeMember& member : replicas->members) {
@@ -220,40 +226,51 @@ class Rewriter {
     }
   }
 
-  void RewriteList(Node& spec) {
-    out_.name += " (list form)";
+  // The list is taken in v1 as well: texts that teach it do not always say for which version.
+  void NameListOfV1(Node& spec) {
+    for (NodeMember& member : spec.members) {
+      if (Folded(member.key) != "replicaspecs" || member.value.kind != Node::Kind::kList) continue;
+      if (spec.Find("tfReplicaSpecs")) return;
+      reader_.Warn(member.value, Below("spec", member.key),
+                   "is read as spec.tfReplicaSpecs, the map that v1 has");
+      member.key = "replicaSpecs";
+      return;
+    }
+  }
+
+  void TakeFieldsOfAlpha1(Node& spec) {
     NameFields(spec, "spec",
                {"tfImage", "terminationPolicy", "schedulerName", "runtimeId", "tensorboard"},
                reader_);
-    // "tensorBoard" and "cloneSpec" and the like did nothing for training even then.
     WarnIgnored(spec, "tensorboard", "is ignored: TensorBoard runs beside a job, not in it");
     WarnIgnored(spec, "runtimeId", "is ignored: replica names have no random part any more");
-    const Node image = Take(spec, "tfImage");
-    const Node scheduler = Take(spec, "schedulerName");
-    const Node termination = Take(spec, "terminationPolicy");
-    MovePolicies(spec, Generation::kMapForm);
+    image_ = Take(spec, "tfImage");
+    scheduler_ = Take(spec, "schedulerName");
+    termination_ = Take(spec, "terminationPolicy");
+  }
 
-    const Node* list = FindIn(spec, "replicaSpecs");
-    if (!list) return;
-    if (FindIn(spec, "tfReplicaSpecs")) {
-      reader_.Fail(*list, "spec.replicaSpecs", "is given twice, also as tfReplicaSpecs");
-      Take(spec, "replicaSpecs");
+  void RewriteList(Node& spec, Generation generation) {
+    Node list = Take(spec, "replicaSpecs");
+    if (list.kind == Node::Kind::kNull) return;
+    if (out_.name.find(' ') == std::string::npos) out_.name += " (list form)";
+    if (spec.Find("tfReplicaSpecs")) {
+      reader_.Fail(list, "spec.replicaSpecs", "is given twice, also as tfReplicaSpecs");
       return;
     }
-    Node taken = Take(spec, "replicaSpecs");
+    // MASTER in v1alpha1; the texts that speak of a chief have it as the default.
+    const Role unless_said = generation == Generation::kListForm ? Role::kMaster : Role::kChief;
     Node map;
     map.kind = Node::Kind::kMap;
-    map.line = taken.line;
-    map.column = taken.column;
+    map.line = list.line;
+    map.column = list.column;
     out_.moved.emplace_back("spec.tfReplicaSpecs", "spec.replicaSpecs");
-    if (taken.kind == Node::Kind::kNull) return;
-    if (reader_.IsList(taken, "spec.replicaSpecs")) {
-      for (size_t i = 0; i < taken.items.size(); ++i) {
-        RewriteReplica(map, std::move(taken.items[i]), BelowIndex("spec.replicaSpecs", i), image,
-                       scheduler);
+    if (reader_.IsList(list, "spec.replicaSpecs")) {
+      for (size_t i = 0; i < list.items.size(); ++i) {
+        RewriteReplica(map, std::move(list.items[i]), BelowIndex("spec.replicaSpecs", i),
+                       unless_said);
       }
     }
-    CheckTermination(termination, map);
+    CheckTermination(termination_, map);
     Put(spec, "tfReplicaSpecs", std::move(map));
   }
 
@@ -262,8 +279,7 @@ class Rewriter {
     if (value.kind != Node::Kind::kNull) reader_.Warn(value, Below("spec", key), text);
   }
 
-  void RewriteReplica(Node& map, Node replica, const std::string& path, const Node& image,
-                      const Node& scheduler) {
+  void RewriteReplica(Node& map, Node replica, const std::string& path, Role unless_said) {
     if (replica.kind != Node::Kind::kMap) {
       reader_.Fail(replica, path, "must be a map, not " + Shown(replica));
       return;
@@ -271,7 +287,7 @@ class Rewriter {
     NameFields(replica, path,
                {"replicas", "tfReplicaType", "tfPort", "template", "isDefaultPS", "restartPolicy"},
                reader_);
-    const auto role = TakeRole(replica, path);
+    const auto role = TakeRole(replica, path, unless_said);
     if (!role) return;
     const std::string key(Name(*role));
     if (map.Find(key)) {
@@ -288,22 +304,21 @@ class Rewriter {
     }
     LiftRestartPolicy(replica, path, v1_path);
     PlacePort(replica, path);
-    PlaceDefaults(replica, image, scheduler);
+    PlaceDefaults(replica);
     const int line = replica.line;
     const int column = replica.column;
     map.members.push_back({key, line, column, std::move(replica)});
   }
 
-  std::optional<Role> TakeRole(Node& replica, const std::string& path) {
+  std::optional<Role> TakeRole(Node& replica, const std::string& path, Role unless_said) {
     const Node type = Take(replica, "tfReplicaType");
     const std::string type_path = Below(path, "tfReplicaType");
-    if (type.kind == Node::Kind::kNull) return Role::kMaster;
+    if (type.kind == Node::Kind::kNull) return unless_said;
     const auto text = reader_.Text(type, type_path);
     if (!text) return std::nullopt;
     if (auto role = RoleFromName(*text)) return role;
-    reader_.Fail(type, type_path,
-                 "unknown replica type " + Quoted(*text) +
-                     Advice(*text, {"MASTER", "WORKER", "PS", "CHIEF", "EVALUATOR"}));
+    reader_.FailUnknown(type, type_path, "unknown replica type " + Quoted(*text), *text,
+                        {"MASTER", "WORKER", "PS", "CHIEF", "EVALUATOR"});
     return std::nullopt;
   }
 
@@ -349,18 +364,18 @@ class Rewriter {
     ports->items.push_back(std::move(entry));
   }
 
-  void PlaceDefaults(Node& replica, const Node& image, const Node& scheduler) {
+  void PlaceDefaults(Node& replica) {
     Node* container = TensorFlowContainerIn(replica);
-    if (container && image.kind != Node::Kind::kNull && IsEmpty(FindIn(*container, "image"))) {
+    if (container && image_.kind != Node::Kind::kNull && IsEmpty(FindIn(*container, "image"))) {
       Take(*container, "image");
-      Put(*container, "image", image);
+      Put(*container, "image", image_);
     }
     Node* pod_template = FindIn(replica, "template");
     Node* spec = pod_template ? FindIn(*pod_template, "spec") : nullptr;
-    if (spec && spec->kind == Node::Kind::kMap && scheduler.kind != Node::Kind::kNull &&
+    if (spec && spec->kind == Node::Kind::kMap && scheduler_.kind != Node::Kind::kNull &&
         IsEmpty(FindIn(*spec, "schedulerName"))) {
       Take(*spec, "schedulerName");
-      Put(*spec, "schedulerName", scheduler);
+      Put(*spec, "schedulerName", scheduler_);
     }
   }
 
@@ -391,6 +406,10 @@ class Rewriter {
 
   Node& root_;
   FieldReader& reader_;
+  // Fields of v1alpha1 that concern every replica; null when not given.
+  Node image_;
+  Node scheduler_;
+  Node termination_;
   Spelling out_;
 };
 

@@ -156,4 +156,21 @@ class Validator {
 
 std::vector<FieldError> Validate(const Job& job) { return Validator(job).Run(); }
 
+std::vector<FieldError> ValidateUpdate(const Job& before, const Job& after) {
+  std::vector<FieldError> errors;
+  const RunPolicy& was = before.spec.run_policy;
+  const RunPolicy& is = after.spec.run_policy;
+  // V3
+  if (was.managed_by != is.managed_by) {
+    errors.push_back({"spec.runPolicy.managedBy", 0, 0, "is immutable"});
+  }
+  // The one CEL rule of TFJob v1: adding or removing a queue is allowed, changing it is not.
+  const std::string was_queue = was.scheduling_policy ? was.scheduling_policy->queue : "";
+  const std::string is_queue = is.scheduling_policy ? is.scheduling_policy->queue : "";
+  if (!was_queue.empty() && !is_queue.empty() && was_queue != is_queue) {
+    errors.push_back({"spec.runPolicy.schedulingPolicy.queue", 0, 0, "is immutable"});
+  }
+  return errors;
+}
+
 }  // namespace api

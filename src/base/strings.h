@@ -13,6 +13,10 @@ std::string_view Trim(std::string_view text);  // spaces, tabs, CR, LF at both e
 std::vector<std::string_view> Split(std::string_view text, char separator);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
+// For messages: on one line, control characters escaped, and cut between characters once it is
+// longer than `most` bytes.
+std::string OneLine(std::string_view text, size_t most = 80);
+
 // A whole decimal number and nothing else; nothing when it does not fit.
 std::optional<int64_t> ParseInt(std::string_view text);
 

@@ -21,5 +21,11 @@ TEST(ParseInt, TakesAWholeNumberOnly) {
   EXPECT_EQ(ParseInt("99999999999999999999"), std::nullopt);
 }
 
+TEST(OneLine, EscapesAndCutsForMessages) {
+  EXPECT_EQ(OneLine("a\nb\tc\x01\x7F é"), "a\\nb\\tc\\x01\\x7f é");
+  EXPECT_EQ(OneLine("ééé", 3), "éé...");
+  EXPECT_EQ(OneLine("abc", 3), "abc");
+}
+
 }  // namespace
 }  // namespace base

@@ -192,7 +192,7 @@ class Loader {
     const std::string name(View(event.data.alias.anchor));
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) {
-      return Fail(event.start_mark, fmt::format("no anchor &{} before this alias", name));
+      return Fail(event.start_mark, fmt::format("no anchor &{} before this alias", OneLine(name)));
     }
     if (++aliases_ > kMaxYamlAliases) {
       return Fail(event.start_mark, fmt::format("more than {} aliases", kMaxYamlAliases));
@@ -208,7 +208,7 @@ class Loader {
   Read<void> CheckTag(const yaml_event_t& event, std::string_view tag, std::string_view expected) {
     if (tag.empty() || tag == "!") return {};
     if (tag.starts_with(kTagPrefix) && tag.substr(kTagPrefix.size()) == expected) return {};
-    return Fail(event.start_mark, fmt::format("the tag {} is not supported here", tag));
+    return Fail(event.start_mark, fmt::format("the tag {} is not supported here", OneLine(tag)));
   }
 
   Read<void> Scalar(const yaml_event_t& event, Node& node) {
@@ -232,7 +232,8 @@ class Loader {
                         : tag == "tag:yaml.org,2002:float" ? node.scalar.is_double()
                                                            : false;
       if (!fits) {
-        return Fail(event.start_mark, fmt::format("the tag {} is not supported here", tag));
+        return Fail(event.start_mark,
+                    fmt::format("the tag {} is not supported here", OneLine(tag)));
       }
     }
     if (node.scalar.is_double() && !std::isfinite(node.scalar.get_double())) {
@@ -276,7 +277,8 @@ class Loader {
                         .column = static_cast<int>(event.raw.start_mark.column) + 1,
                         .value = std::move(value)};
       if (!keys.insert(member.key).second) {
-        return Fail(event.raw.start_mark, fmt::format("the key {} is given twice", member.key));
+        return Fail(event.raw.start_mark,
+                    fmt::format("the key {} is given twice", OneLine(member.key)));
       }
       node.members.push_back(std::move(member));
     }

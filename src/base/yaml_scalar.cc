@@ -106,7 +106,14 @@ Json ResolvePlain(std::string_view text) {
     if (auto value = Integer(plain)) return *value;
     if (auto value = Double(plain)) return *value;
   } else if (text[0] == '.') {
-    if (auto value = Double(text)) return *value;
+    // Here go-yaml leaves underscores to Go's number parser, which wants a digit on both sides.
+    std::string plain;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool separates =
+          text[i] == '_' && i + 1 < text.size() && IsDigit(text[i - 1]) && IsDigit(text[i + 1]);
+      if (!separates) plain += text[i];
+    }
+    if (auto value = Double(plain)) return *value;
   }
   return Json(text);
 }
