@@ -89,6 +89,33 @@ bool WaitUntilGone(const FoundJob& job, std::optional<base::Time> until) {
   return true;
 }
 
+// A job of which only the output is left.
+Result<FoundJob> DeletedEarlier(const Args& args, const base::Error& not_found) {
+  const std::string name = args.operand(0);
+  const backend::local::JobDir dir = backend::local::Locate(args.name_space(), name);
+  const bool plain = !name.empty() && name.find('/') == std::string::npos && name[0] != '.';
+  if (!plain || !io::IsDirectory(dir.path())) return std::unexpected(not_found);
+  return FoundJob{args.name_space(), name, dir};
+}
+
+// Whether the job would still have somebody to train with this many replicas of a role.
+Result<> CheckScale(const FoundJob& found, api::Role role, int64_t count) {
+  api::Job job = TRY(found.dir.LoadJob());
+  if (!job.spec.replicas.contains(role)) {
+    std::vector<std::string> roles;
+    for (const auto& [there, spec] : job.spec.replicas) roles.emplace_back(api::LowerName(there));
+    return base::Invalid(fmt::format("{} has no {}, only {}", found.name, api::LowerName(role),
+                                     base::Join(roles, ", ")));
+  }
+  job.spec.replicas[role].replicas = static_cast<int32_t>(count);
+  for (api::Role driver : {api::Role::kChief, api::Role::kMaster, api::Role::kWorker}) {
+    if (api::ReplicasOf(job.spec, driver) > 0) return {};
+  }
+  return base::Invalid(
+      fmt::format("{}={}: no replica would be left that trains: suspend the job instead",
+                  api::LowerName(role), count));
+}
+
 }  // namespace
 
 int ScaleCommand(const Args& args) {
@@ -107,6 +134,7 @@ int ScaleCommand(const Args& args) {
   auto found = FindJob(args.name_space(), args.operands().size() == 2 ? args.operand(0) : "");
   if (!found) return Refuse(found.error());
   if (api::IsTerminal(found->dir.LoadStatus())) return Refuse(found->name + " has ended already");
+  if (auto good = CheckScale(*found, *role, *count); !good) return Refuse(good.error());
   auto done = Change(*found, {{"verb", "scale"}, {"role", api::Name(*role)}, {"replicas", *count}},
                      ScaleAlone);
   if (!done) return Failed(done.error());
@@ -140,6 +168,7 @@ int StopCommand(const Args& args) {
 
 int DeleteCommand(const Args& args) {
   auto found = FindJob(args);
+  if (!found && args.Has("with-output")) found = DeletedEarlier(args, found.error());
   if (!found) return Refuse(found.error());
   if (found->dir.IsAlive()) {
     if (!args.Has("force"))
@@ -148,7 +177,7 @@ int DeleteCommand(const Args& args) {
     if (!done) return Failed(done.error());
     WaitUntilGone(*found, std::nullopt);
   }
-  auto kept = RemoveRecords(found->dir, args.Has("with-output"));
+  auto kept = RemoveRecords(*found, args.Has("with-output"));
   if (!kept) return Refuse(kept.error());
   Say(args, *found, "deleted");
   for (const std::string& path : *kept) {

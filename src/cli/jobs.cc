@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/local/local_backend.h"
 #include "base/strings.h"
 #include "cli/supervise.h"
 #include "io/clock.h"
@@ -73,7 +74,11 @@ std::string UserName() {
   return user ? user->pw_name : fmt::format("uid {}", getuid());
 }
 
-Result<std::vector<std::string>> RemoveRecords(const JobDir& dir, bool with_output) {
+Result<std::vector<std::string>> RemoveRecords(const FoundJob& job, bool with_output) {
+  const JobDir& dir = job.dir;
+  const io::Lock lock = TRY(io::Lock::TryTake(dir.File("lock")));
+  backend::local::EndStrays(dir);
+  unlink(SocketPath(job.name_space, job.name).c_str());  // of a supervisor that was killed
   std::vector<std::string> kept;
   for (const std::string& entry : io::ListDir(dir.path())) {
     const bool users = entry == "output" || entry == "checkpoints" || entry == "tensorboard";
@@ -95,7 +100,8 @@ void DropExpired(const std::vector<Listed>& jobs) {
     if (!job || !job->spec.run_policy.ttl_seconds_after_finished) continue;
     const auto ttl = std::chrono::seconds(*job->spec.run_policy.ttl_seconds_after_finished);
     if (io::Now() >= *status.completion_time + ttl) {
-      base::IgnoreError(RemoveRecords(listed.dir, false), "tried again at the next listing");
+      base::IgnoreError(RemoveRecords({listed.name_space, listed.name, listed.dir}, false),
+                        "tried again at the next listing");
     }
   }
 }

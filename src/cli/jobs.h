@@ -36,9 +36,8 @@ std::string UserName();
 // Removes jobs whose ttlSecondsAfterFinished has passed; their output stays.
 void DropExpired(const std::vector<backend::local::Listed>& jobs);
 
-// Removes the records of a job; output, checkpoints and TensorBoard logs only if told. Says what
-// stays.
-base::Result<std::vector<std::string>> RemoveRecords(const backend::local::JobDir& dir,
-                                                     bool with_output);
+// Removes the records of a job that nothing of lives any more; output, checkpoints and TensorBoard
+// logs only if told. Says what stays. kTaken: somebody has just made it run again.
+base::Result<std::vector<std::string>> RemoveRecords(const FoundJob& job, bool with_output);
 
 }  // namespace cli

@@ -102,10 +102,18 @@ int Detach(Claim claim, const api::Job& job) {
   return Refuse(word.empty() ? "the supervisor could not be started" : word);
 }
 
-int Host(Claim claim, const api::Job& job, const Args& args) {
-  if (args.Has("detach")) return Detach(std::move(claim), job);
+// The header comes when nothing can be refused any more.
+int Host(Claim claim, const api::Job& job, const Args& args, const std::string& header) {
+  // Who reads our output may leave early: the job goes on.
+  signal(SIGPIPE, SIG_IGN);
+  if (args.Has("detach")) {
+    const int status = Detach(std::move(claim), job);
+    if (status == 0 && !args.json()) io::WriteOut(1, header);
+    return status;
+  }
   auto world = LocalBackend::Open(std::move(claim), job);
   if (!world) return Refuse(world.error());
+  if (!args.json()) io::WriteOut(1, header);
   return Supervise(std::move(*world), job, {.raw = args.Has("raw"), .json = args.json()});
 }
 
@@ -144,8 +152,7 @@ int RunCommand(const Args& args) {
     base::IgnoreError(io::RemoveTree(dir.path()), "the first error is the one to tell");
     return Refuse(written.error());
   }
-  if (!args.json()) io::WriteOut(1, Header(job, run, plan->script_text));
-  const int status = Host(std::move(*claim), job, args);
+  const int status = Host(std::move(*claim), job, args, Header(job, run, plan->script_text));
   if (status == kRefused && dir.LoadStatus().conditions.empty()) {
     base::IgnoreError(io::RemoveTree(dir.path()),
                       "refused before anything was started: nothing to keep");
@@ -181,8 +188,7 @@ int ResumeCommand(const Args& args) {
     }
   }
   if (auto saved = found->dir.SaveJob(*job); !saved) return Refuse(saved.error());
-  if (!args.json()) io::WriteOut(1, Header(*job, *run, ""));
-  return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, args);
+  return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, args, Header(*job, *run, ""));
 }
 
 }  // namespace cli

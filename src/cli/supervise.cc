@@ -74,7 +74,7 @@ class Supervisor {
   std::string Answer(const std::string& line);
   base::Result<> Scale(const base::Json& request);
   void StopJob(const std::string& by);
-  void KillAll();
+  void EndReplicas(bool graceful);
   void ReadLogs(Time now);
   void UpdateProgress(Time now, bool force);
   void TakeSample(Time now);
@@ -226,13 +226,14 @@ void Supervisor::HandleSignal(int signal) {
     redraw_ = true;
     return;
   }
-  if (++interrupts_ > 1) return KillAll();
+  if (++interrupts_ > 1) return EndReplicas(false);
   interrupted_ = signal;
   note_ = "stopping: Ctrl-C again to kill at once";
   StopJob(signal == SIGINT ? "Ctrl-C" : fmt::format("SIG{}", sigabbrev_np(signal)));
 }
 
 void Supervisor::StopJob(const std::string& by) {
+  if (api::IsTerminal(job_.status)) return EndReplicas(true);  // those that take their time to end
   const api::JobStatus status = core::Stopped(job_, by, io::Now());
   if (auto published = world_->Publish(job_, status, {{false, "TFJobStopped", "stopped by " + by}});
       !published) {
@@ -242,10 +243,10 @@ void Supervisor::StopJob(const std::string& by) {
   step_now_ = true;
 }
 
-void Supervisor::KillAll() {
+void Supervisor::EndReplicas(bool graceful) {
   for (const core::ReplicaState& r : world_->Observe(job_).replicas) {
     if (!core::HasEnded(r)) {
-      base::IgnoreError(world_->Perform(job_, core::Stop{r.id, r.incarnation, false}),
+      base::IgnoreError(world_->Perform(job_, core::Stop{r.id, r.incarnation, graceful}),
                         "a stop cannot fail here");
     }
   }
@@ -468,13 +469,22 @@ void Supervisor::Show(Time now, bool last) {
 
 std::string SocketPath(const std::string& name_space, const std::string& name) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  std::string dir = runtime && *runtime ? std::string(runtime) + "/trainyard"
-                                        : fmt::format("/tmp/trainyard-{}", getuid());
+  std::string dir = runtime && *runtime ? std::string(runtime) + "/trainyard" : "";
+  constexpr size_t kMostBytes = 107, kHash = 17;  // of a socket's path; of a slash and a hash
+  if (dir.empty() || dir.size() + kHash > kMostBytes)
+    dir = fmt::format("/tmp/trainyard-{}", getuid());
   mkdir(dir.c_str(), 0700);
+  // Below /tmp anybody may have made it before us.
+  struct stat info{};
+  if (lstat(dir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid())
+    return "";
   // Jobs of two state directories may share a name.
-  const size_t home = std::hash<std::string>()(backend::local::HomePath());
-  return fmt::format("{}/{:08x}-{}-{}", dir, static_cast<uint32_t>(home), name_space, name)
-      .substr(0, 107);
+  const std::hash<std::string> hash;
+  const std::string home = backend::local::HomePath();
+  const std::string path =
+      fmt::format("{}/{:08x}-{}-{}", dir, static_cast<uint32_t>(hash(home)), name_space, name);
+  if (path.size() <= kMostBytes) return path;
+  return fmt::format("{}/{:016x}", dir, hash(home + "/" + name_space + "/" + name));
 }
 
 int Supervise(std::unique_ptr<LocalBackend> world, api::Job job, const SuperviseOptions& options) {

@@ -14,7 +14,8 @@
 
 namespace cli {
 
-// Where a job's supervisor listens for requests of other commands.
+// Where a job's supervisor listens for requests of other commands; empty when the directory for it
+// belongs to another user.
 std::string SocketPath(const std::string& name_space, const std::string& name);
 
 struct SuperviseOptions {

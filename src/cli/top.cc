@@ -89,7 +89,7 @@ int TopCommand(const Args& args) {
   while (true) {
     auto guards = Guards(*found);
     if (!guards) {
-      if (found->dir.IsAlive()) return Refuse(guards.error());
+      if (guards.error().kind() != base::ErrorKind::kUnavailable) return Refuse(guards.error());
       fmt::print(stderr, "trainyard: {} is not running: trainyard ps\n", found->name);
       return kExitLost;
     }

@@ -10,16 +10,23 @@
 //   - when the program ends, what it left behind is killed;
 //   - when the supervisor asks (T milliseconds: terminate with grace; K: kill), all of it gets the
 //   signal;
-//   - when the supervisor is gone (the socket closes), all of it is killed at once;
-//   - when the guard itself is killed, the program dies by its parent-death signal, and the rest
-//   becomes the
-//     supervisor's (a subreaper too), which kills it.
+//   - when the supervisor is gone (the socket closes), all of it is killed at once.
+//
+// A guard may be killed as well, and together with the supervisor. So it is two processes, one the
+// parent of the other: the keeper above does nothing but wait, the guard proper below does the
+// work. Killed alone, the keeper is missed by the guard, which ends the replica; killed alone, the
+// guard leaves its orphans to the keeper, a subreaper too, which ends them; the program itself dies
+// by its parent-death signal. When both are killed, the orphans are the supervisor's. Only who
+// kills all three at one stroke leaves something behind, for the next supervisor to end.
+//
 // How it ended is written to FILE (atomically, so that a later supervisor finds it) and to the
 // socket:
-//   ended status=<wait status> when=<microseconds> stopped=<0|1> lost=<0|1> oom=<0|1> peak=<bytes>
+//   ended status=<wait status> when=<microseconds> stopped=<0|1> lost=<0|1|2> oom=<0|1>
+//   peak=<bytes>
 //
 // Linked statically without iostreams or allocation in the loop: one guard costs a few hundred
 // kilobytes.
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -44,7 +51,7 @@ constexpr int kControl = 3;
 constexpr int kJobLock =
     4;  // held until we end: nobody takes the job over while anything of it lives
 constexpr int kMaxCgroups = 4;
-constexpr int kMaxProcesses = 16384;
+constexpr int kMaxProcesses = 131072;  // untouched pages cost nothing
 constexpr int kPollMemoryMs = 100;
 
 struct Options {
@@ -103,8 +110,7 @@ struct Process {
   int pid, parent;
 };
 
-Process processes[kMaxProcesses];
-bool is_descendant[kMaxProcesses];
+Process processes[kMaxProcesses];  // all there are, by pid
 int process_count = 0;
 
 // The parent of a process, from /proc/PID/stat; 0 when it is gone. A zombie counts: its parent has
@@ -125,8 +131,7 @@ int ParentOf(int pid) {
   return parent;
 }
 
-// Marks, in processes[], everything that descends from this process.
-void FindDescendants() {
+void ListProcesses() {
   process_count = 0;
   DIR* proc = opendir("/proc");
   if (!proc) return;
@@ -136,35 +141,40 @@ void FindDescendants() {
     if (const int parent = ParentOf(pid)) processes[process_count++] = {pid, parent};
   }
   closedir(proc);
+  std::sort(processes, processes + process_count,
+            [](const Process& a, const Process& b) { return a.pid < b.pid; });
+}
+
+int ListedParent(int pid) {
+  Process* const end = processes + process_count;
+  Process* const found = std::lower_bound(
+      processes, end, pid, [](const Process& process, int wanted) { return process.pid < wanted; });
+  return found != end && found->pid == pid ? found->parent : 0;
+}
+
+bool IsDescendant(const Process& process) {
   const int self = getpid();
-  for (int i = 0; i < process_count; ++i) is_descendant[i] = processes[i].parent == self;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; i < process_count; ++i) {
-      if (is_descendant[i]) continue;
-      for (int j = 0; j < process_count; ++j) {
-        if (is_descendant[j] && processes[j].pid == processes[i].parent) {
-          is_descendant[i] = changed = true;
-          break;
-        }
-      }
-    }
+  // The list is no snapshot: with a pid used anew it might hold a circle.
+  int steps = 0;
+  for (int up = process.parent; up > 1 && steps < process_count; up = ListedParent(up), ++steps) {
+    if (up == self) return true;
   }
+  return false;
 }
 
 void SignalDescendants(int signal) {
-  FindDescendants();
+  ListProcesses();
   for (int i = 0; i < process_count; ++i) {
-    if (is_descendant[i]) kill(processes[i].pid, signal);
+    if (IsDescendant(processes[i])) kill(processes[i].pid, signal);
   }
 }
 
 long long ResidentBytes() {
-  FindDescendants();
+  ListProcesses();
   const long long page = sysconf(_SC_PAGESIZE);
   long long total = 0;
   for (int i = 0; i < process_count; ++i) {
-    if (!is_descendant[i]) continue;
+    if (!IsDescendant(processes[i])) continue;
     char path[64], text[128];
     snprintf(path, sizeof path, "/proc/%d/statm", processes[i].pid);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -264,12 +274,13 @@ void RemoveCgroups(const Options& options) {
 
 struct Run {
   const Options& options;
+  int keeper = 0;
   int program = 0;
   bool program_ended = false;
   int status = 0;
   long long when = 0;
   bool stopped = false;
-  bool lost = false;
+  int lost = 0;  // 1: killed for want of the supervisor, 2: of the keeper
   bool out_of_memory = false;
   long long peak = 0;
   long long kill_at = -1;  // monotonic ms
@@ -297,13 +308,13 @@ void ReadControl(Run& run) {
   if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (size <= 0) {
     run.control_open = false;
-    run.lost = !run.program_ended;
+    if (!run.program_ended && !run.lost) run.lost = 1;
     run.kill_at = MonotonicMs();
     return;
   }
   text[size] = 0;
   run.stopped = true;
-  if (text[0] == 'K') {
+  if (strchr(text, 'K')) {  // it may have come in one piece with a T before it
     run.kill_at = MonotonicMs();
   } else if (text[0] == 'T' && run.kill_at < 0) {
     run.kill_at = MonotonicMs() + atoll(text + 1);
@@ -348,34 +359,33 @@ void Loop(Run& run, int signals) {
     if (poll(fds, run.control_open ? 2 : 1, timeout) > 0) {
       signalfd_siginfo drained;
       if (fds[0].revents & POLLIN) (void)!read(signals, &drained, sizeof drained);
+      if (getppid() != run.keeper && !run.lost && !run.program_ended) {
+        run.lost = 2;
+        run.kill_at = MonotonicMs();
+      }
       if (run.control_open && fds[1].revents) ReadControl(run);
     }
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Options options = Parse(argc, argv);
+// The guard proper: runs the program and returns the exit status of the guard.
+int Guard(const Options& options, int keeper) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // The terminal's signals are the supervisor's to handle; ours come through the socket.
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  sigprocmask(SIG_SETMASK, &blocked, &before);
-  sigemptyset(&before);
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  const int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-  fcntl(kControl, F_SETFD, FD_CLOEXEC);
-  fcntl(kJobLock, F_SETFD, FD_CLOEXEC);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != keeper) return 2;
+  sigset_t awaited, none;
+  sigemptyset(&none);
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  sigaddset(&awaited, SIGTERM);  // the keeper may be gone
+  const int signals = signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
 
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) return 2;
-  Run run{options};
+  Run run{options, keeper};
   const int guard = getpid();
   run.program = fork();
-  if (run.program == 0) RunProgram(options, guard, report[1], before);
+  if (run.program == 0) RunProgram(options, guard, report[1], none);
   close(report[1]);
   if (run.program < 0) {
     dprintf(kControl, "failed fork: %s\n", strerror(errno));
@@ -399,4 +409,44 @@ int main(int argc, char** argv) {
   WriteRecord(run);
   RemoveCgroups(options);
   return 0;
+}
+
+// Waits for the guard, and ends what it leaves behind if it was killed.
+int Keep(const Options& options, int guard) {
+  close(kControl);  // so that its end is the guard's
+  int status = 0;
+  while (waitpid(guard, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  while (true) {
+    SignalDescendants(SIGKILL);
+    pid_t reaped = 0;
+    while ((reaped = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (reaped < 0) break;
+    poll(nullptr, 0, 5);
+  }
+  RemoveCgroups(options);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = Parse(argc, argv);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // The terminal's signals are the supervisor's to handle; ours come through the socket.
+  sigset_t blocked;
+  sigfillset(&blocked);
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  fcntl(kControl, F_SETFD, FD_CLOEXEC);
+  fcntl(kJobLock, F_SETFD, FD_CLOEXEC);
+
+  const int keeper = getpid();
+  const pid_t guard = fork();
+  if (guard < 0) {
+    dprintf(kControl, "failed fork: %s\n", strerror(errno));
+    return 2;
+  }
+  return guard == 0 ? Guard(options, keeper) : Keep(options, guard);
 }

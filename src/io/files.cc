@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -157,11 +156,26 @@ std::vector<std::string> ListDir(const std::string& path) {
   return names;
 }
 
+namespace {
+
+// A lock of the open file, not of the process: who inherits the descriptor holds it too. Unlike
+// flock(2), one can ask whether it is held without taking it, so a look never gets in the way of
+// who wants it.
+flock WholeFile(short type) {
+  flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
 Result<Lock> Lock::TryTake(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd.valid()) return FromErrno("lock " + path, errno);
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) {
+  flock lock = WholeFile(F_WRLCK);
+  if (fcntl(fd.get(), F_OFD_SETLK, &lock) != 0) {
+    if (errno == EAGAIN || errno == EACCES) {
       return std::unexpected(
           base::Error(base::ErrorKind::kTaken, path + " is held by another process"));
     }
@@ -173,7 +187,8 @@ Result<Lock> Lock::TryTake(const std::string& path) {
 Result<Lock> Lock::Wait(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd.valid()) return FromErrno("lock " + path, errno);
-  while (flock(fd.get(), LOCK_EX) != 0) {
+  flock lock = WholeFile(F_WRLCK);
+  while (fcntl(fd.get(), F_OFD_SETLKW, &lock) != 0) {
     if (errno != EINTR) return FromErrno("lock " + path, errno);
   }
   return Lock(std::move(fd));
@@ -182,7 +197,8 @@ Result<Lock> Lock::Wait(const std::string& path) {
 bool Lock::IsHeld(const std::string& path) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return false;
-  return flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  flock lock = WholeFile(F_WRLCK);
+  return fcntl(fd.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 std::string BaseName(const std::string& path) {

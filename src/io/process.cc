@@ -12,6 +12,8 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include "base/strings.h"
+
 extern char** environ;
 
 namespace io {
@@ -43,13 +45,12 @@ base::Result<pid_t> Start(const Spawn& spawn) {
     posix_spawn_file_actions_adddup2(&files, spawn.output, 1);
     posix_spawn_file_actions_adddup2(&files, spawn.output, 2);
   }
-  // By way of high numbers, so that no source is overwritten before it is copied.
-  constexpr int kAway = 900;
+  // By way of copies above the targets, so that no source is overwritten before it is copied.
+  const int above = 3 + static_cast<int>(spawn.extra.size());
+  std::vector<Fd> copies;
   for (size_t i = 0; i < spawn.extra.size(); ++i) {
-    posix_spawn_file_actions_adddup2(&files, spawn.extra[i], kAway + static_cast<int>(i));
-  }
-  for (size_t i = 0; i < spawn.extra.size(); ++i) {
-    posix_spawn_file_actions_adddup2(&files, kAway + static_cast<int>(i), 3 + static_cast<int>(i));
+    copies.emplace_back(fcntl(spawn.extra[i], F_DUPFD_CLOEXEC, above));
+    posix_spawn_file_actions_adddup2(&files, copies.back().get(), 3 + static_cast<int>(i));
   }
   posix_spawn_file_actions_addclosefrom_np(&files, 3 + static_cast<int>(spawn.extra.size()));
   if (!spawn.directory.empty()) {
@@ -114,6 +115,21 @@ std::vector<ProcessState> DescendantsOf(pid_t root, const std::vector<ProcessSta
     for (const ProcessState* child : children[parent]) {
       out.push_back(*child);
       open_ends.push_back(child->pid);
+    }
+  }
+  return out;
+}
+
+std::vector<pid_t> ProcessesWith(const std::string& entry) {
+  std::vector<pid_t> out;
+  for (const ProcessState& process : ListProcesses()) {
+    if (process.pid == getpid() || process.state == 'Z') continue;
+    const auto environment = ReadFile("/proc/" + std::to_string(process.pid) + "/environ");
+    if (!environment) continue;
+    for (std::string_view word : base::Split(*environment, '\0')) {
+      if (word != entry) continue;
+      out.push_back(process.pid);
+      break;
     }
   }
   return out;

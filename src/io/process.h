@@ -37,6 +37,10 @@ std::vector<ProcessState> ListProcesses();
 // Those of `all` that descend from `root`, without it.
 std::vector<ProcessState> DescendantsOf(pid_t root, const std::vector<ProcessState>& all);
 
+// Processes, this one excepted, that were started with this "KEY=value" in their environment, as
+// far as we may see it.
+std::vector<pid_t> ProcessesWith(const std::string& entry);
+
 // The environment of this process as "KEY=value".
 std::vector<std::string> Environment();
 

@@ -20,8 +20,11 @@ constexpr size_t kMostBytes = 64 << 10;
 Result<sockaddr_un> Address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
+  if (path.empty())
+    return base::Invalid("no directory of our own for sockets: set XDG_RUNTIME_DIR");
   if (path.size() >= sizeof address.sun_path) {
-    return base::Invalid("socket path is longer than the 107 bytes that the system allows: " + path);
+    return base::Invalid("socket path is longer than the 107 bytes that the system allows: " +
+                         path);
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
@@ -90,7 +93,8 @@ Result<std::string> Request(const std::string& path, const std::string& line) {
   SendLine(fd.get(), line);
   const std::string answer = ReadLine(fd.get(), 30 * kPatienceMs);
   if (answer.empty()) {
-    return std::unexpected(base::Error(base::ErrorKind::kUnavailable, "the supervisor gave no answer"));
+    return std::unexpected(
+        base::Error(base::ErrorKind::kUnavailable, "the supervisor gave no answer"));
   }
   return answer;
 }

@@ -1,9 +1,10 @@
 """Drives the real program as a user would, in a state directory of its own.
 
 A `Yard` belongs to one test: its jobs live below a temporary directory, every process it starts carries a marker in
-its environment, and at the end none with that marker may be left.
+its environment, and at the end none with that marker may be left, nor a cgroup, nor a socket of a supervisor.
 """
 
+import glob
 import json
 import os
 import pathlib
@@ -37,15 +38,35 @@ def alive(pid):
     return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
 
 
+def cgroups():
+    """The cgroups that Trainyard has made for replicas of any job."""
+    return {path for path in glob.glob("/sys/fs/cgroup/**/trainyard-*", recursive=True) if os.path.isdir(path)}
+
+
+# A replica that says it is up (a file up-ROLE-N.ATTEMPT with its pid) and works until there is a file named finish.
+STAYS = """
+import os, time
+name = '{TRAINYARD_ROLE}-{TRAINYARD_INDEX}.{TRAINYARD_ATTEMPT}'.format(**os.environ)
+def up():
+    with open(f'up-{name}.part', 'w') as file: file.write(str(os.getpid()))
+    os.rename(f'up-{name}.part', f'up-{name}')
+def stay():
+    up()
+    while not os.path.exists('finish'): time.sleep(0.01)
+"""
+
+
 class Yard:
     def __init__(self, home):
         self.home = pathlib.Path(home)
+        self.cgroups_before = cgroups()
         self.marker = f"TRAINYARD_TEST_MARKER={uuid.uuid4()}"
         name, value = self.marker.split("=")
         runtime = self.home / "run"
         runtime.mkdir(parents=True)
         self.env = {**os.environ, name: value, "TRAINYARD_HOME": str(self.home / "state"),
-                    "XDG_RUNTIME_DIR": str(runtime), "LC_ALL": "C.UTF-8"}
+                    "XDG_RUNTIME_DIR": str(runtime), "LC_ALL": "C.UTF-8",
+                    "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
         self.env.pop("TF_CONFIG", None)
 
     # -- running the program
@@ -109,6 +130,37 @@ class Yard:
         path.write_text(text)
         return path
 
+    # -- replicas that stay until they may finish
+
+    def staying(self, before="", name="train.py"):
+        """A script whose replicas stay up until `finish`; `before` is run first."""
+        return self.script(STAYS + before + "\nstay()\n", name)
+
+    def finish(self):
+        (self.home / "finish").touch()
+
+    def up(self, *replicas, but=()):
+        """Waits until these replicas live, none of them by a pid of `but`, and returns their pids by name."""
+        def all_up():
+            pids = {}
+            for replica in replicas:
+                for file in self.home.glob(f"up-{replica}.[0-9]*"):
+                    if file.suffix != ".part" and (pid := int(file.read_text())) not in but and alive(pid):
+                        pids[replica] = pid
+            return pids if len(pids) == len(replicas) else None
+        return wait_for(all_up, f"{replicas} up", seconds=30)
+
+    def end(self, process, status=0, seconds=30):
+        """Waits for a started program and returns its output; the exit status must be as said."""
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise AssertionError(f"still runs after {seconds} s\n{out}\n{err}") from None
+        assert process.returncode == status, f"exit {process.returncode}, not {status}\n{out}\n{err}"
+        return out
+
     # -- processes
 
     def processes(self):
@@ -139,27 +191,40 @@ class Yard:
                 found.append(pid)
         return found
 
-    def guard_pid(self, job, replica):
+    def guard_pids(self, job, replica):
+        """Pids of the guard of one replica."""
+        found = []
         for pid in self.processes():
             words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             if words[0].endswith(b"trainyard-guard") and f"/{job}/endings/{replica}.".encode() in words[2]:
-                return pid
-        return None
+                found.append(pid)
+        return sorted(found)
 
-    def kill(self, pid, sig=signal.SIGKILL):
-        assert pid in self.processes(), "not a process of this test"
-        os.kill(pid, sig)
+    def kill(self, *pids, sig=signal.SIGKILL):
+        """Signals processes of this test, all of them in one go."""
+        assert set(pids) <= set(self.processes()), "not processes of this test"
+        for pid in pids:
+            os.kill(pid, sig)
 
     def close(self):
-        """No process may be left; what is left is ended all the same."""
+        """Nothing may be left; what is left is ended all the same."""
         deadline = time.monotonic() + 5
-        while (left := self.processes()) and time.monotonic() < deadline:
+        while (self.processes() or self.leftovers()) and time.monotonic() < deadline:
             time.sleep(0.05)
+        left = self.processes()
         commands = [pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ") for pid in left if alive(pid)]
         for pid in left:
             if alive(pid):
                 os.kill(pid, signal.SIGKILL)
         assert not left, f"processes left behind: {commands}"
+        assert not self.leftovers(), "left behind"
+
+    def leftovers(self):
+        """Sockets of supervisors that are gone, and cgroups of this test's replicas."""
+        sockets = [path for path in (self.home / "run").rglob("*") if path.is_socket()]
+        # A cgroup is named after the supervisor that made it: of a dead one, or of one of ours.
+        made = [path for path in cgroups() - self.cgroups_before if not alive(path.rsplit("-", 1)[1])]
+        return sockets + made
 
 
 if not BINARY.exists():

@@ -29,11 +29,18 @@ std::string EnvOr(const char* name, const std::string& fallback) {
   return value && *value ? value : fallback;
 }
 
-Result<Claim> Prepare(const std::string& path, const std::string& name) {
+Result<Claim> Fill(const std::string& path, const std::string& name) {
   JobDir dir(path);
-  for (const char* sub : {"", "/logs", "/endings", "/code"}) TRY(io::MakeDirs(path + sub));
+  for (const char* sub : {"/logs", "/endings", "/code"}) TRY(io::MakeDirs(path + sub));
   io::Lock lock = TRY(io::Lock::TryTake(dir.File("lock")));
   return Claim{dir, name, std::move(lock)};
+}
+
+// What a job's directory, just made, begins with; no directory is left after an error.
+Result<Claim> Prepare(const std::string& path, const std::string& name) {
+  auto claim = Fill(path, name);
+  if (!claim) base::IgnoreError(io::RemoveTree(path), "the first error is the one to tell");
+  return claim;
 }
 
 }  // namespace
@@ -123,6 +130,13 @@ Result<Claim> ClaimNamed(const std::string& name_space, const std::string& name)
   const std::string path = parent + "/" + name;
   if (mkdir(path.c_str(), 0755) != 0) {
     if (errno != EEXIST) return base::FromErrno("make directory " + path, errno);
+    if (!io::Exists(path + "/lock")) {
+      return std::unexpected(
+          Error(ErrorKind::kTaken,
+                fmt::format("the output of a deleted job named {} is in {}: choose another --name, "
+                            "or remove it: trainyard delete --with-output {}",
+                            name, path, name)));
+    }
     return std::unexpected(
         Error(ErrorKind::kTaken,
               fmt::format(

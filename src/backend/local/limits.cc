@@ -1,12 +1,15 @@
 #include "backend/local/limits.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <optional>
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -184,6 +187,19 @@ Enforcement Enforce(const Limits& limits, const std::string& name) {
   }
   if (limits.cpu_millis) out.not_enforced = "the CPU limit (no writable cgroup)";
   return out;
+}
+
+void Release(const std::vector<std::string>& cgroups) {
+  for (const std::string& dir : cgroups) {
+    // The kernel takes a moment to empty a group whose last process was just killed.
+    for (int tries = 0; tries < 200 && rmdir(dir.c_str()) != 0 && errno != ENOENT; ++tries) {
+      const std::string members = io::ReadFile(dir + "/cgroup.procs").value_or("");
+      for (std::string_view pid : base::Split(members, '\n')) {
+        if (const auto number = base::ParseInt(pid)) kill(static_cast<pid_t>(*number), SIGKILL);
+      }
+      poll(nullptr, 0, 10);
+    }
+  }
 }
 
 }  // namespace backend::local

@@ -35,4 +35,7 @@ struct Enforcement {
 // (for tests and doctor).
 Enforcement Enforce(const Limits& limits, const std::string& name);
 
+// Kills what is left in these cgroups and removes them: those of a guard that could not.
+void Release(const std::vector<std::string>& cgroups);
+
 }  // namespace backend::local

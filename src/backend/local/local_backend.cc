@@ -28,8 +28,8 @@ using base::Result;
 
 constexpr size_t kTailBytes = 32 << 10;
 constexpr size_t kTailLines = 80;
-// Between SIGTERM and SIGKILL, as Kubernetes gives a pod.
-constexpr int kGraceMs = 30'000;
+// Between SIGTERM and SIGKILL, as Kubernetes gives a pod that does not say.
+constexpr int64_t kGraceSeconds = 30;
 
 std::string Incarnate(ReplicaId id, int32_t attempt) {
   return fmt::format("{}.{}", api::ToString(id), attempt);
@@ -68,7 +68,39 @@ bool RestsOnIt(const api::JobStatus& before, const api::JobStatus& after) {
          api::IsTerminal(before) != api::IsTerminal(after);
 }
 
+// What a guard that has not ended was started with: "started when=17", then "cgroup DIR" lines.
+std::string StartedRecord(base::Time when, const std::vector<std::string>& cgroups) {
+  std::string text = fmt::format("started when={}\n", when.time_since_epoch().count());
+  for (const std::string& dir : cgroups) text += "cgroup " + dir + "\n";
+  return text;
+}
+
+std::vector<std::string> CgroupsIn(std::string_view record) {
+  std::vector<std::string> out;
+  for (std::string_view line : base::Split(record, '\n')) {
+    if (line.starts_with("cgroup ")) out.emplace_back(line.substr(7));
+  }
+  return out;
+}
+
+int64_t GraceMs(const base::Json& pod_template) {
+  const base::Json* spec = base::Find(pod_template, "spec");
+  const int64_t seconds =
+      spec ? base::IntOr(*spec, "terminationGracePeriodSeconds", kGraceSeconds) : kGraceSeconds;
+  return 1000 * std::clamp<int64_t>(seconds, 0, 86'400);
+}
+
 }  // namespace
+
+void EndStrays(const JobDir& dir) {
+  const std::string mark = "TRAINYARD_CHECKPOINT_DIR=" + dir.File("checkpoints");
+  for (int tries = 0; tries < 200; ++tries) {
+    const std::vector<pid_t> strays = io::ProcessesWith(mark);
+    if (strays.empty()) return;
+    for (pid_t pid : strays) kill(pid, SIGKILL);
+    poll(nullptr, 0, 10);
+  }
+}
 
 Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api::Job& job) {
   std::unique_ptr<LocalBackend> out(new LocalBackend(std::move(claim)));
@@ -86,8 +118,8 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api:
         out->dir_.File("logs"), out->dir_.File("endings")}) {
     TRY(io::MakeDirs(made));
   }
+  out->FindEarlier(job);
   TRY(out->LeasePortsFor(job));
-  TRY(out->FindEarlier());
   return out;
 }
 
@@ -130,9 +162,11 @@ Result<> LocalBackend::LeasePortsFor(const api::Job& job) {
   return dir_.SaveRun(run_);
 }
 
-// Incarnations of earlier supervisors. We hold the lock and guards inherit it, so none of them
-// lives any more: one without an ending was lost together with its guard.
-Result<> LocalBackend::FindEarlier() {
+// Incarnations of earlier supervisors. We hold the lock and guards inherit it, so no guard lives
+// any more. One without an ending was lost together with its guard: somebody killed all of ours at
+// one stroke, and what the program had started may still be there.
+void LocalBackend::FindEarlier(const api::Job& job) {
+  bool lost = false;
   for (const std::string& name : io::ListDir(dir_.File("endings"))) {
     const size_t dot = name.rfind('.');
     const auto id = api::ReplicaIdFrom(name.substr(0, dot));
@@ -142,15 +176,20 @@ Result<> LocalBackend::FindEarlier() {
     Incarnation incarnation{.id = *id, .attempt = static_cast<int32_t>(*attempt)};
     const std::string line = io::ReadFile(dir_.File("endings/" + name)).value_or("");
     if (line.starts_with("ended")) {
+      if (const auto role = job.spec.replicas.find(id->role); role != job.spec.replicas.end()) {
+        incarnation.limits = LimitsOf(role->second.pod_template).value_or(Limits());
+      }
       incarnation.ending = ReadEnding(line, incarnation);
     } else {
+      lost = true;
+      Release(CgroupsIn(line));
       incarnation.ending = core::Ending{.code = 137,
                                         .when = base::Time(base::Duration(Fields(line)["when"])),
                                         .disruption = "its supervisor was killed"};
     }
     incarnations_.emplace(Key{*id, incarnation.attempt}, std::move(incarnation));
   }
-  return {};
+  if (lost) EndStrays(dir_);
 }
 
 core::Observed LocalBackend::Observe(const api::Job&) {
@@ -231,21 +270,27 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
                                        attempt, base::FormatTime(incarnation.started));
   if (write(log.get(), mark.data(), mark.size()) < 0)
     return base::FromErrno("write " + log_path, errno);
-  TRY(io::WriteFile(
-      dir_.EndingFile(id, attempt),
-      fmt::format("started when={}\n", incarnation.started.time_since_epoch().count())));
-
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     return base::FromErrno("socketpair", errno);
   incarnation.control = io::Fd(pair[0]);
   const io::Fd guard_end(pair[1]);
 
-  incarnation.limits = TRY(LimitsOf(job.spec.replicas.at(id.role).pod_template));
-  const Enforcement enforcement =
-      Enforce(incarnation.limits,
-              fmt::format("trainyard-{}-{}.{}", job.metadata.name, api::ToString(id), getpid()));
+  const base::Json& pod_template = job.spec.replicas.at(id.role).pod_template;
+  incarnation.grace_ms = GraceMs(pod_template);
+  incarnation.limits = TRY(LimitsOf(pod_template));
+  // A name for each incarnation: the guard of the one before may still be removing its own.
+  const Enforcement enforcement = Enforce(
+      incarnation.limits,
+      fmt::format("trainyard-{}-{}-{}", job.metadata.name, Incarnate(id, attempt), getpid()));
   incarnation.limits_by = enforcement.by;
+  incarnation.cgroups = enforcement.cgroups;
+  if (auto recorded = io::WriteFile(dir_.EndingFile(id, attempt),
+                                    StartedRecord(incarnation.started, enforcement.cgroups));
+      !recorded) {
+    Release(enforcement.cgroups);
+    return recorded;
+  }
   io::Spawn spawn{.env = FullEnvironment(command.added),
                   .directory = command.directory,
                   .output = log.get(),
@@ -261,14 +306,19 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   }
   spawn.argv.push_back("--");
   spawn.argv.insert(spawn.argv.end(), command.argv.begin(), command.argv.end());
-  incarnation.guard = TRY_AS("start " + api::Spoken(id), io::Start(spawn));
+  auto guard = io::Start(spawn);
+  if (!guard) {
+    Release(enforcement.cgroups);
+    return std::unexpected(std::move(guard).error().Context("start " + api::Spoken(id)));
+  }
+  incarnation.guard = *guard;
   incarnations_.emplace(key, std::move(incarnation));
   return {};
 }
 
 void LocalBackend::StopReplica(Incarnation& incarnation, bool graceful) {
   if (!incarnation.guard || incarnation.kill_sent || (graceful && incarnation.stop_sent)) return;
-  const std::string word = graceful ? fmt::format("T {}\n", kGraceMs) : "K\n";
+  const std::string word = graceful ? fmt::format("T {}\n", incarnation.grace_ms) : "K\n";
   send(incarnation.control.get(), word.data(), word.size(), MSG_NOSIGNAL);
   incarnation.stop_sent = true;
   incarnation.kill_sent |= !graceful;
@@ -313,13 +363,16 @@ void LocalBackend::Hear(Incarnation& incarnation, const std::string& line) {
   }
 }
 
-// Words first, then silence: a guard that goes without a word was killed.
+// Words first, then silence: a guard that goes without a word was killed, and its keeper has ended
+// what it left; if that was killed too, all of it has come to us.
 void LocalBackend::GuardGone(Incarnation& incarnation) {
   const pid_t guard = std::exchange(incarnation.guard, 0);
   incarnation.control.reset();
-  waitpid(guard, nullptr, 0);
+  int status = 0;
+  waitpid(guard, &status, 0);
+  if (WIFSIGNALED(status)) KillOrphans();
   if (incarnation.ending) return;
-  KillOrphans();
+  Release(incarnation.cgroups);
   End(incarnation,
       {.code = 137, .signal = SIGKILL, .when = io::Now(), .disruption = "its guard was killed"});
 }
@@ -360,7 +413,9 @@ core::Ending LocalBackend::ReadEnding(const std::string& line,
   ending.code = ending.signal ? 128 + ending.signal : WEXITSTATUS(status);
   ending.when = base::Time(base::Duration(fields["when"]));
   ending.stopped = fields["stopped"] != 0;
-  if (fields["lost"]) ending.disruption = "its supervisor was killed";
+  if (fields["lost"]) {
+    ending.disruption = fields["lost"] == 2 ? "its guard was killed" : "its supervisor was killed";
+  }
   if (fields["oom"] && ending.code != 0) {
     ending.memory_limit_by = incarnation.limits_by.empty() ? "the kernel" : incarnation.limits_by;
     ending.memory_limit = incarnation.limits.memory_bytes;

@@ -73,6 +73,8 @@ class LocalBackend : public Backend {
     base::Time started;
     Limits limits;
     std::string limits_by;
+    std::vector<std::string> cgroups;
+    int64_t grace_ms = 0;  // between SIGTERM and SIGKILL
     std::string heard;  // bytes from the guard, up to the last whole line
     std::optional<core::Ending> ending;
   };
@@ -80,7 +82,7 @@ class LocalBackend : public Backend {
 
   LocalBackend(Claim claim) : dir_(claim.dir), lock_(std::move(claim.lock)) {}
 
-  base::Result<> FindEarlier();
+  void FindEarlier(const api::Job& job);
   base::Result<> StartReplica(const api::Job& job, api::ReplicaId id, int32_t attempt);
   void StopReplica(Incarnation& incarnation, bool graceful);
   void Hear(Incarnation& incarnation, const std::string& line);
@@ -101,6 +103,10 @@ class LocalBackend : public Backend {
   std::map<Key, Incarnation> incarnations_;
   api::Progress progress_;
 };
+
+// Ends processes of a job that has neither supervisor nor guard any more: somebody killed all of
+// them at one stroke. They are known by their environment. The caller holds the job's lock.
+void EndStrays(const JobDir& dir);
 
 // A line in a replica's log that Trainyard wrote, not the replica.
 inline constexpr std::string_view kMark = "--- trainyard: ";
