@@ -37,6 +37,10 @@ bool IsSuccess(const api::Job& job, const std::set<ReplicaId>& completed) {
   if (job.extensions.wait_for_evaluator && !AllCompleted(job, Role::kEvaluator, completed)) {
     return false;
   }
+  return TrainingIsDone(job, completed);
+}
+
+bool TrainingIsDone(const api::Job& job, const std::set<ReplicaId>& completed) {
   if (HasChief(job)) {
     return AllCompleted(job, Role::kChief, completed) &&
            AllCompleted(job, Role::kMaster, completed);
