@@ -70,10 +70,18 @@ TEST(Gang, UnknownOrderDoesNotReachFurtherThanTheClockIsCoarse) {
   const Decision d = Judge(MakeJob({.worker = 3}),
                            {Exited(Worker(0, Phase::kRunning), 1, kStart),
                             Exited(Worker(1, Phase::kRunning), 137, kStart + 900ms),
-                            Disrupted(Worker(2, Phase::kRunning), kStart + 1800ms)},
+                            Exited(Worker(2, Phase::kRunning), 139, kStart + 1800ms)},
                            {.clock_resolution = 1s});
-  EXPECT_EQ(d.status.restarts, 1);
-  EXPECT_EQ(d.status.disruptions, 0);
+  EXPECT_EQ(d.status.incidents.back().replica, kWorker1);
+}
+
+// Seen after a restart of the controller: the pod had its grace to die in, its peers had not.
+TEST(Gang, ADisruptionExplainsPeersThatEndedBeforeIt) {
+  const Decision d =
+      Judge(MakeJob({.worker = 2}), {Exited(Worker(0, Phase::kRunning), 1, kStart),
+                                     Disrupted(Worker(1, Phase::kRunning), kStart + 20s)});
+  EXPECT_EQ(d.status.disruptions, 1);
+  EXPECT_FALSE(api::IsTerminal(d.status));
 }
 
 TEST(Gang, ADisruptionWinsOverAFailureWhereTheOrderIsNotKnown) {

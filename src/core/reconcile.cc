@@ -316,10 +316,13 @@ class Pass {
   }
 
   // Which of these endings, all of one gang in one attempt, brought about the others. The earliest,
-  // but: endings closer together than the clock tells apart have no order, and then one that allows
-  // a restart wins; and one that only says that a peer was lost yields to one with a cause of its
-  // own. Null: too early to tell.
+  // but: a disruption began before the ending that shows it (a pod has its grace to die in), so it
+  // comes first whenever it ended; endings closer together than the clock tells apart have no
+  // order, and then one that allows a restart wins; and one that only says that a peer was lost
+  // yields to one with a cause of its own. Null: too early to tell.
   const Failure* FirstCause(const std::vector<Failure>& failures) {
+    const auto disruption = std::ranges::find(failures, Meaning::kDisruption, &Failure::meaning);
+    if (disruption != failures.end()) return &*disruption;
     const Failure* first = &failures.front();
     for (const Failure& f : failures) {
       if (f.ending.when >= failures.front().ending.when + policy_.clock_resolution) break;
