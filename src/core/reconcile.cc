@@ -648,9 +648,12 @@ api::JobStatus Revived(const api::Job& job, Time now) {
   status.start_time = std::chrono::floor<std::chrono::seconds>(now);
   status.gang = {.attempt = ++status.attempt, .not_before = now, .planned = true};
   status.units.clear();
-  for (int32_t i = 0; i < api::ReplicasOf(job.spec, Role::kEvaluator); ++i) {
-    status.units[{Role::kEvaluator, i}] = status.gang;
+  // Also those that were scaled away since the last pass, and may be wanted again before the next.
+  int32_t evaluators = api::ReplicasOf(job.spec, Role::kEvaluator);
+  if (auto it = status.shape.find(Role::kEvaluator); it != status.shape.end()) {
+    evaluators = std::max(evaluators, it->second);
   }
+  for (int32_t i = 0; i < evaluators; ++i) status.units[{Role::kEvaluator, i}] = status.gang;
   status.completed.clear();
   status.seen.clear();
   return status;

@@ -168,6 +168,21 @@ TEST(RevivedJob, WaitsForTheOldGenerationToEnd) {
   EXPECT_EQ(world.job.status.disruptions, 0);
 }
 
+// Found by the simulator, seed 59480.
+TEST(RevivedJob, DoesNotReuseTheAttemptOfAnEvaluatorThatWasScaledAwayMeanwhile) {
+  World world(MakeJob({.worker = 1, .evaluator = 1}));
+  Suspend(world, true);
+  Suspend(world, false);
+  const int32_t before = world.Live()[kEvaluator0];
+  Suspend(world, true);
+  world.job.spec.replicas[Role::kEvaluator].replicas = 0;
+  world.job.status = Stopped(world.job, "ann", world.now);
+  world.job.status = Revived(world.job, world.now);
+  world.job.spec.replicas[Role::kEvaluator].replicas = 1;
+  Suspend(world, false);
+  EXPECT_GT(world.Live()[kEvaluator0], before);
+}
+
 TEST(RevivedJob, ThatSucceededStaysSucceeded) {
   World world(MakeJob({.worker = 1}));
   world.Settle().End(kWorker0, 0).Settle();
