@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "core/conditions.h"
+#include "core/planted_bugs.h"
 #include "core/restart_policy.h"
 #include "core/success_policy.h"
 #include "core/verdict.h"
@@ -62,8 +63,8 @@ class Pass {
     if (status_.conditions.empty()) {
       Set("Created", "TFJobCreated", fmt::format("TFJob {} is created.", Name()));
     }
-    if (!api::IsTerminal(status_)) {
-      if (job_.spec.run_policy.suspend) {
+    if (!api::IsTerminal(status_) || (BUG(kTerminalNotFinal) && api::Has(status_, "Failed"))) {
+      if (job_.spec.run_policy.suspend && !BUG(kIgnoreSuspend)) {
         Suspend();
       } else {
         Judge();
@@ -71,7 +72,7 @@ class Pass {
     }
     if (api::IsTerminal(status_)) {
       CleanUp();
-    } else if (!job_.spec.run_policy.suspend) {
+    } else if (!job_.spec.run_policy.suspend || BUG(kIgnoreSuspend)) {
       Act();
     }
     decision_.status = std::move(status_);
@@ -104,7 +105,8 @@ class Pass {
   }
 
   bool IsCurrent(const ReplicaState& r) const {
-    return InRange(r.id) && r.attempt == UnitOf(r.id).attempt;
+    return (InRange(r.id) || BUG(kKeepScaledAway)) &&
+           (r.attempt == UnitOf(r.id).attempt || BUG(kAnyAttemptIsCurrent));
   }
 
   Meaning MeaningFor(const ReplicaState& r) const {
@@ -122,6 +124,7 @@ class Pass {
     if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
     ForgetOutOfRange();
     RememberEndings();
+    if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
     if (IsSuccess(job_, status_.completed)) {
       Succeed();
     } else if (!PastDeadline()) {
@@ -147,6 +150,7 @@ class Pass {
       }
     }
     for (auto& [role, counts] : status_.replica_statuses) counts.active = 0;
+    if (BUG(kJudgeWhileSuspended)) JudgeFailures();
     if (api::Has(status_, "Suspended")) return;
     const std::string message = fmt::format("TFJob {} is suspended.", Name());
     if (api::FindCondition(status_, "Running") || api::FindCondition(status_, "Restarting")) {
@@ -161,7 +165,8 @@ class Pass {
     Set("Suspended", "TFJobResumed", message, false);
     Emit(false, "TFJobResumed", message);
     status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
-    RaiseAll();
+    if (BUG(kForgetCounter)) status_.restarts = 0;
+    if (!BUG(kResumeSameAttempt)) RaiseAll();
   }
 
   // Everybody begins a new attempt because somebody wished so: counted as neither failure nor
@@ -210,13 +215,13 @@ class Pass {
     // A newcomer may bear the name of one that was scaled away and still lingers: another attempt
     // tells them apart.
     for (const auto& [role, count] : shape) {
-      for (int32_t i = before(role); i < count; ++i) RaiseAlone({role, i});
+      for (int32_t i = before(role); i < count && !BUG(kReuseAttempt); ++i) RaiseAlone({role, i});
     }
     const bool must_learn = std::ranges::any_of(api::kRoles, [&](Role role) {
       return InGang(role) && before(role) != api::ReplicasOf(job_.spec, role);
     });
-    if (!must_learn || job_.extensions.elastic || job_.spec.enable_dynamic_worker ||
-        TrainingIsDone()) {
+    if (!must_learn || BUG(kScaleInPlace) || job_.extensions.elastic ||
+        job_.spec.enable_dynamic_worker || TrainingIsDone()) {
       return;
     }
     if (IsGang() || before(Role::kPs) != api::ReplicasOf(job_.spec, Role::kPs)) {
@@ -240,7 +245,7 @@ class Pass {
   void RememberEndings() {
     for (const ReplicaState& r : replicas_) {
       if (!IsCurrent(r)) continue;
-      status_.seen.insert(r.id);
+      if (!BUG(kForgetSeen)) status_.seen.insert(r.id);
       if (!HasEnded(r) || MeaningFor(r) != Meaning::kFine) continue;
       if (status_.completed.insert(r.id).second) EmitExit(r.id, *r.ending);
     }
@@ -291,7 +296,8 @@ class Pass {
     for (const Failure& f : out) when = std::min(when, f.ending.when);
     const auto taken_away = [&](ReplicaId id) {
       Ending gone{.code = 137, .when = when, .disruption = "deleted by somebody"};
-      out.push_back({id, gone, Meaning::kDisruption, UnitOf(id).not_before});
+      out.push_back({id, gone, BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
+                     UnitOf(id).not_before});
     };
     for (ReplicaId id : status_.seen) {
       if (!there.contains(id) && !status_.completed.contains(id)) taken_away(id);
@@ -321,6 +327,7 @@ class Pass {
   // order, and then one that allows a restart wins; and one that only says that a peer was lost
   // yields to one with a cause of its own. Null: too early to tell.
   const Failure* FirstCause(const std::vector<Failure>& failures) {
+    if (BUG(kLatestIsCause)) return &failures.back();
     const auto disruption = std::ranges::find(failures, Meaning::kDisruption, &Failure::meaning);
     if (disruption != failures.end()) return &*disruption;
     const Failure* first = &failures.front();
@@ -349,7 +356,8 @@ class Pass {
     std::vector<Failure> all = Failures();
     std::vector<Failure> gang, alone;
     for (Failure& f : all) {
-      (IsGang() && InGang(f.id.role) ? gang : alone).push_back(std::move(f));
+      const bool together = IsGang() && InGang(f.id.role) && !BUG(kRestartOneOfGang);
+      (together ? gang : alone).push_back(std::move(f));
     }
     if (!gang.empty()) {
       if (const Failure* cause = FirstCause(gang)) JudgeOne(*cause, gang, std::nullopt);
@@ -361,7 +369,9 @@ class Pass {
       if (api::IsTerminal(status_)) return;
       if (explained.contains(f.id)) continue;
       std::set<ReplicaId> group = RestartedWith(job_, f.id);
-      std::erase_if(group, [&](ReplicaId id) { return status_.completed.contains(id); });
+      if (!BUG(kChiefRunsAgain)) {
+        std::erase_if(group, [&](ReplicaId id) { return status_.completed.contains(id); });
+      }
       std::vector<Failure> members;
       for (const Failure& other : alone) {
         if (group.contains(other.id)) members.push_back(other);
@@ -391,7 +401,8 @@ class Pass {
     }
     const bool failure = cause.meaning == Meaning::kRetryable;
     const auto limit = job_.spec.run_policy.backoff_limit;
-    if (failure && limit && status_.restarts >= *limit) {
+    if (failure && limit && status_.restarts >= *limit + BUG(kOneAboveLimit) &&
+        !(group && BUG(kLimitIgnoresAlone))) {
       Fail(fmt::format("Job {} has failed because it has reached the specified backoff limit",
                        Name()),
            FailedByLimit(
@@ -400,7 +411,8 @@ class Pass {
                Advice(job_, cause.id, cause.ending)));
       return;
     }
-    (failure ? status_.restarts : status_.disruptions) += 1;
+    (failure ? status_.restarts : status_.disruptions) +=
+        BUG(kCountTwice) ? 2 : !BUG(kCountNothing);
     restarted_ = true;
     if (group) {
       const int32_t attempt = status_.attempt + 1;
@@ -424,12 +436,12 @@ class Pass {
   }
 
   void PauseFor(api::Unit& unit, const Failure& cause) {
-    if (cause.started && cause.ending.when - *cause.started >= kLasting) {
+    if (cause.started && cause.ending.when - *cause.started >= kLasting && !BUG(kRowNeverEnds)) {
       unit.failures_in_row = unit.disruptions_in_row = 0;
     }
     int32_t& row =
         cause.meaning == Meaning::kRetryable ? unit.failures_in_row : unit.disruptions_in_row;
-    unit.not_before = now_ + BackoffAfter(++row);
+    unit.not_before = now_ + (BUG(kNoBackoff) ? Duration(0) : BackoffAfter(++row));
   }
 
   void Record(const Failure& cause, const std::vector<Failure>& failures) {
@@ -457,7 +469,7 @@ class Pass {
     const Time deadline =
         *status_.start_time + std::chrono::seconds(std::min(*seconds, kLongestDeadline));
     if (now_ < deadline) {
-      LookAgain(deadline);
+      if (!BUG(kNoDeadlineTimer)) LookAgain(deadline);
       return false;
     }
     Fail(fmt::format("Job {} has failed because it was active longer than specified deadline",
@@ -534,7 +546,7 @@ class Pass {
     std::set<ReplicaId> occupied;
     for (const ReplicaState& r : replicas_) {
       occupied.insert(r.id);
-      if (IsCurrent(r)) continue;
+      if (IsCurrent(r) && !(BUG(kRemoveCurrent) && HasEnded(r))) continue;
       if (HasEnded(r)) {
         decision_.actions.push_back(Remove{r.id, r.incarnation});
         continue;
@@ -542,19 +554,21 @@ class Pass {
       old_gang_lives |=
           InGang(r.id.role) && (IsGang() || (InRange(r.id) && !status_.units.contains(r.id)));
       // The survivors of a broken gang have nothing left to save and may hang in a collective.
-      AskToEnd(r, !InRange(r.id) || UnitOf(r.id).planned);
+      AskToEnd(r, !InRange(r.id) || (UnitOf(r.id).planned && !BUG(kNoGrace)));
     }
     for (const auto& [role, spec] : job_.spec.replicas) {
       // At most one generation of a gang lives: a newcomer that meets a member of the old one
       // hangs.
-      if (InGang(role) && (old_gang_lives || TrainingIsDone())) continue;
-      for (int32_t i = 0; i < spec.replicas; ++i) {
+      if (InGang(role) && ((old_gang_lives && !BUG(kTwoGenerations)) || TrainingIsDone())) continue;
+      for (int32_t i = 0; i < spec.replicas + BUG(kStartOneMore); ++i) {
         const ReplicaId id{role, i};
-        if (occupied.contains(id) || status_.completed.contains(id)) continue;
+        if (occupied.contains(id)) continue;
+        if (status_.completed.contains(id) && !BUG(kIgnoreCompleted)) continue;
         const api::Unit& unit = UnitOf(id);
         // A pause longer than we ever make was written under another clock.
-        if (unit.not_before > now_ && unit.not_before <= now_ + kLongestPause) {
-          LookAgain(unit.not_before);
+        if (unit.not_before > now_ && unit.not_before <= now_ + kLongestPause &&
+            !BUG(kIgnoreNotBefore)) {
+          if (!BUG(kNoBackoffTimer)) LookAgain(unit.not_before);
         } else {
           decision_.actions.push_back(Start{id, unit.attempt});
         }
@@ -565,7 +579,8 @@ class Pass {
   // One that is ending in its own time is not asked again.
   void AskToEnd(const ReplicaState& r, bool graceful) {
     if (!(graceful && r.deleting)) {
-      decision_.actions.push_back(Stop{r.id, r.incarnation, graceful});
+      decision_.actions.push_back(
+          Stop{r.id, BUG(kForgetIncarnation) ? "" : r.incarnation, graceful});
     }
   }
 
@@ -580,7 +595,8 @@ class Pass {
       }
     }
     const api::CleanPodPolicy clean = job_.spec.run_policy.clean_pod_policy;
-    const bool stop = policy_.end_leftovers || clean != api::CleanPodPolicy::kNone;
+    const bool stop =
+        (policy_.end_leftovers && !BUG(kLeaveLeftovers)) || clean != api::CleanPodPolicy::kNone;
     const bool broken = IsGang() && std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
                           return IsCurrent(r) && InGang(r.id.role) && r.phase == Phase::kFailed &&
                                  !r.ending->stopped;
@@ -606,7 +622,8 @@ class Pass {
     const auto ttl = job_.spec.run_policy.ttl_seconds_after_finished;
     if (!ttl) return;
     const Time expiry = *status_.completion_time + std::chrono::seconds(*ttl);
-    if (now_ < expiry) return LookAgain(expiry);
+    if (now_ < expiry && BUG(kNoTtlTimer)) return;
+    if (now_ < expiry && !BUG(kTtlAtOnce)) return LookAgain(expiry);
     if (!leftovers) decision_.actions.push_back(DeleteJob{});
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/planted_bugs.h"
+
 namespace core {
 
 using api::ReplicaId;
@@ -15,7 +17,8 @@ constexpr int32_t kPreemptedExit = 42;
 }  // namespace
 
 Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool may_end) {
-  if (!ending.disruption.empty() || ending.code == kPreemptedExit) return Meaning::kDisruption;
+  const bool taken_away = !ending.disruption.empty() || ending.code == kPreemptedExit;
+  if (taken_away && !BUG(kDisruptionIsFailure)) return Meaning::kDisruption;
   // Ended by us in a way that nobody asked for any more (a resume after a stop, say): not its
   // fault, and whatever its status, not the end of its work.
   if (ending.stopped) return Meaning::kDisruption;
@@ -33,7 +36,8 @@ Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool may_end)
       return Meaning::kRetryable;
     case api::RestartPolicy::kExitCode:
       // As training-operator v1.9: 1-127 is the program's own error, 128 and above a kill.
-      return ending.code >= 128 ? Meaning::kRetryable : Meaning::kPermanent;
+      return ending.code >= 128 || BUG(kPermanentIsRetryable) ? Meaning::kRetryable
+                                                              : Meaning::kPermanent;
   }
   return Meaning::kPermanent;
 }
@@ -45,7 +49,7 @@ api::RestartScope ScopeOf(const api::Job& job) {
   return alone ? api::RestartScope::kReplica : api::RestartScope::kJob;
 }
 
-bool InGang(Role role) { return role != Role::kEvaluator; }
+bool InGang(Role role) { return role != Role::kEvaluator || BUG(kEvaluatorInGang); }
 
 std::set<ReplicaId> Coordinators(const api::Job& job) {
   std::set<ReplicaId> out;
@@ -59,7 +63,7 @@ std::set<ReplicaId> Coordinators(const api::Job& job) {
 
 std::set<ReplicaId> RestartedWith(const api::Job& job, ReplicaId failed) {
   std::set<ReplicaId> out;
-  if (failed.role == Role::kPs) out = Coordinators(job);
+  if (failed.role == Role::kPs && !BUG(kPsWithoutChief)) out = Coordinators(job);
   out.insert(failed);
   return out;
 }
