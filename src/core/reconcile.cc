@@ -317,7 +317,7 @@ class Pass {
     if (TrainingIsDone()) {
       std::erase_if(out, [](const Failure& f) { return f.id.role != Role::kEvaluator; });
     }
-    std::ranges::stable_sort(out, {}, [](const Failure& f) { return f.ending.when; });
+    std::ranges::sort(out, {}, [](const Failure& f) { return std::tuple(f.ending.when, f.id); });
     return out;
   }
 
@@ -363,7 +363,9 @@ class Pass {
       if (const Failure* cause = FirstCause(gang)) JudgeOne(*cause, gang, std::nullopt);
     }
     // A lost parameter server explains its coordinator's end, never the other way round.
-    std::ranges::stable_partition(alone, [](const Failure& f) { return f.id.role == Role::kPs; });
+    std::ranges::sort(alone, {}, [](const Failure& f) {
+      return std::tuple(f.id.role != Role::kPs, f.ending.when, f.id);
+    });
     std::set<ReplicaId> explained;
     for (const Failure& f : alone) {
       if (api::IsTerminal(status_)) return;
