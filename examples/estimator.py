@@ -104,7 +104,8 @@ def main():
     train, test = load_mnist(flags.data_dir)
     config = tf.estimator.RunConfig(
         flags.model_dir, save_checkpoints_steps=flags.checkpoint_every, save_summary_steps=20,
-        log_step_count_steps=20, keep_checkpoint_max=2)
+        # Many, since the evaluator fails on one that is deleted while it takes it up.
+        log_step_count_steps=20, keep_checkpoint_max=50)
     estimator = tf.estimator.Estimator(model_fn, config=config, params=vars(flags))
     read_test = functools.partial(read, test, 1000, forever=False)
     tf.estimator.train_and_evaluate(

@@ -29,8 +29,10 @@ std::optional<base::Time> OptionalTimeAt(const Json& json, std::string_view key)
   return base::ParseTime(base::StringOr(json, key));
 }
 
+// Counters and attempts: none is negative, and there is always room for the next one.
 int32_t Int32Or(const Json& json, std::string_view key) {
-  return static_cast<int32_t>(base::IntOr(json, key));
+  constexpr int64_t kMost = 1'000'000'000;
+  return static_cast<int32_t>(std::clamp<int64_t>(base::IntOr(json, key), 0, kMost));
 }
 
 Unit DecodeUnit(const Json& json) {

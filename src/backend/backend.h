@@ -18,7 +18,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // What is known of the job's replicas now. May be stale, never invented.
+  // What is known of the job's replicas now. Never invented, and stale only in what the world did
+  // by itself: never older than an earlier answer, nor than what Perform has done (also for a
+  // controller that crashed since). An incarnation that nobody was shown does not vanish.
   virtual core::Observed Observe(const api::Job& job) = 0;
 
   // Makes the status durable, and the events known. Refused (kTaken) when the stored status is no

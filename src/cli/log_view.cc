@@ -42,13 +42,13 @@ void LogView::Feed(ReplicaId id, std::string_view bytes, base::Time now) {
 void LogView::AddLine(ReplicaId id, Source& source, std::string_view raw_line, base::Time now) {
   if (raw_line.starts_with(backend::local::kMark)) {
     source.progress = {};
-    if (raw_) ready_.push_back({id, std::string(raw_line)});
+    if (raw_) ready_.push_back({id, std::string(raw_line), now});
     return;
   }
   const std::string line = events::CollapseCarriageReturns(raw_line);
   const std::optional<events::LineProgress> progress = source.progress.Add(line, now);
   if (raw_) {
-    ready_.push_back({id, std::string(raw_line)});
+    ready_.push_back({id, std::string(raw_line), now});
     return;
   }
   if (line.find(kTraceback) != std::string::npos) {
@@ -62,41 +62,41 @@ void LogView::AddLine(ReplicaId id, Source& source, std::string_view raw_line, b
     if (source.in_frames && !IsIndented(line)) {
       source.in_frames = false;  // the exception itself; another traceback may follow from it
     } else if (!source.in_frames && !JoinsTracebacks(line) && !IsIndented(line)) {
-      Release(id, source);
+      Release(id, source, now);
     }
     return;
   }
   if (progress && progress->is_bar) return;  // the live block shows it
   if (base::Trim(line).empty()) return;
-  ready_.push_back({id, line});
+  AddReady({id, line, now});
 }
 
-void LogView::Release(ReplicaId id, Source& source) {
-  for (std::string& line : source.traceback) ready_.push_back({id, std::move(line)});
+// The same words from several replicas of a role at about the same time are said once.
+void LogView::AddReady(LogLine line) {
+  for (auto other = ready_.rbegin(); other != ready_.rend(); ++other) {
+    if (line.time - other->time > kFold) break;
+    if (other->id.role != line.id.role || other->text != line.text) continue;
+    if (other->id != line.id && other->others.insert(line.id).second) return;
+  }
+  ready_.push_back(std::move(line));
+}
+
+// Unfolded: half a traceback under another's name helps nobody.
+void LogView::Release(ReplicaId id, Source& source, base::Time now) {
+  for (std::string& line : source.traceback) ready_.push_back({id, std::move(line), now});
   source.traceback.clear();
   source.in_frames = false;
 }
 
 std::vector<LogLine> LogView::Take(base::Time now) {
   for (auto& [id, source] : sources_) {
-    if (!source.traceback.empty() && now >= source.since + kPatience) Release(id, source);
+    if (!source.traceback.empty() && now >= source.since + kPatience) Release(id, source, now);
   }
-  std::vector<LogLine> lines = std::exchange(ready_, {});
-  if (raw_) return lines;
-  // The same words from several replicas of a role within one batch are said once.
-  std::vector<LogLine> out;
-  for (LogLine& line : lines) {
-    const auto same = std::ranges::find_if(out, [&](const LogLine& other) {
-      return other.id.role == line.id.role && other.id.index != line.id.index &&
-             other.text == line.text;
-    });
-    if (same != out.end() && !IsIndented(line.text) &&
-        line.text.find(kTraceback) == std::string::npos) {
-      ++same->copies;
-    } else {
-      out.push_back(std::move(line));
-    }
-  }
+  const auto due = raw_ ? ready_.end() : std::ranges::find_if(ready_, [&](const LogLine& line) {
+    return line.time + kFold > now;
+  });
+  std::vector<LogLine> out(std::make_move_iterator(ready_.begin()), std::make_move_iterator(due));
+  ready_.erase(ready_.begin(), due);
   return out;
 }
 
@@ -106,13 +106,14 @@ std::vector<LogLine> LogView::TakeAll() {
       const std::string rest = std::exchange(source.partial, "");
       AddLine(id, source, rest, source.last);
     }
-    Release(id, source);
+    Release(id, source, source.last);
   }
-  return Take(base::Time());
+  return std::exchange(ready_, {});
 }
 
 std::optional<base::Time> LogView::look_again() const {
   std::optional<base::Time> out;
+  if (!ready_.empty()) out = ready_.front().time + kFold;
   for (const auto& [id, source] : sources_) {
     if (source.traceback.empty()) continue;
     const base::Time time = source.since + kPatience;
@@ -133,15 +134,27 @@ std::optional<base::Time> LogView::last(ReplicaId id) const {
 }
 
 std::string Prefixed(const LogLine& line, size_t width, bool colour) {
-  std::string name = line.copies > 1
-                         ? fmt::format("{}/* x{}", api::LowerName(line.id.role), line.copies)
-                         : api::Spoken(line.id);
+  std::string name = line.others.empty() ? api::Spoken(line.id)
+                                         : fmt::format("{}/* x{}", api::LowerName(line.id.role),
+                                                       line.others.size() + 1);
   if (name.size() < width) name.resize(width, ' ');
   if (!colour) return name + "  " + line.text;
   // One colour a role, a shade an index: the same replica looks the same all day.
   constexpr int kColours[5][2] = {{35, 95}, {33, 93}, {35, 95}, {34, 94}, {36, 32}};
   const int code = kColours[static_cast<size_t>(line.id.role)][line.id.index % 2];
   return fmt::format("\x1b[{}m{}\x1b[0m  {}", code, name, line.text);
+}
+
+size_t PrefixWidth(const std::vector<ReplicaId>& replicas) {
+  size_t width = 0;
+  std::map<api::Role, int> counts;
+  for (ReplicaId id : replicas) {
+    width = std::max(width, api::Spoken(id).size());
+    const int count = ++counts[id.role];
+    if (count > 1)
+      width = std::max(width, fmt::format("{}/* x{}", api::LowerName(id.role), count).size());
+  }
+  return width;
 }
 
 }  // namespace cli

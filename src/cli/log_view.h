@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ namespace cli {
 struct LogLine {
   api::ReplicaId id;
   std::string text;
-  int copies = 1;  // > 1: that many replicas of the role printed it
+  base::Time time;                  // when it was seen
+  std::set<api::ReplicaId> others;  // of the same role, who printed the same within kFold
 };
 
 class LogView {
@@ -44,6 +46,7 @@ class LogView {
 
  private:
   static constexpr base::Duration kPatience = std::chrono::seconds(1);
+  static constexpr base::Duration kFold = std::chrono::milliseconds(300);
 
   struct Source {
     std::string partial;
@@ -55,14 +58,18 @@ class LogView {
   };
 
   void AddLine(api::ReplicaId id, Source& source, std::string_view line, base::Time now);
-  void Release(api::ReplicaId id, Source& source);
+  void Release(api::ReplicaId id, Source& source, base::Time now);
+  void AddReady(LogLine line);
 
   const bool raw_;
   std::map<api::ReplicaId, Source> sources_;
-  std::vector<LogLine> ready_;
+  std::vector<LogLine> ready_;  // in the order of their times
 };
 
-// "worker/0  text", padded so that all prefixes are equally wide, in the role's colour.
+// "worker/0  text", padded to `width`, in the role's colour. "worker/* x8" where eight replicas
+// said it.
 std::string Prefixed(const LogLine& line, size_t width, bool colour);
+// The width that fits the prefixes of these replicas.
+size_t PrefixWidth(const std::vector<api::ReplicaId>& replicas);
 
 }  // namespace cli

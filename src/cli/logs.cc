@@ -65,8 +65,7 @@ int LogsCommand(const Args& args) {
   }
   const std::string grep = args.Get("grep");
   const io::Terminal terminal = io::TerminalOf(1);
-  size_t width = 0;
-  for (ReplicaId id : *chosen) width = std::max(width, api::Spoken(id).size());
+  const size_t width = PrefixWidth(*chosen);
   LogView view(args.Has("raw"));
   std::map<ReplicaId, LogTail> tails;
   for (ReplicaId id : *chosen) {
@@ -91,7 +90,7 @@ int LogsCommand(const Args& args) {
     bool grew = false;
     for (const TimedChunk& chunk : ReadInOrder(tails, found->dir)) {
       grew = true;
-      view.Feed(chunk.id, chunk.bytes, now);
+      view.Feed(chunk.id, chunk.bytes, chunk.time);
     }
     const bool last = !args.Has("follow") || (!alive && !grew);
     std::vector<LogLine> lines = last ? view.TakeAll() : view.Take(now);

@@ -435,14 +435,12 @@ void Supervisor::Show(Time now, bool last) {
   std::string out;
   if (block && block_lines_ > 0) out += fmt::format("\x1b[{}A\r\x1b[J", block_lines_);
   block_lines_ = 0;
-  size_t width = 0;
-  for (ReplicaId id : backend::local::ReplicasInOrder(job_.spec))
-    width = std::max(width, api::Spoken(id).size());
+  const size_t width = PrefixWidth(backend::local::ReplicasInOrder(job_.spec));
   for (const LogLine& line : last ? log_view_.TakeAll() : log_view_.Take(now)) {
     if (options_.json) {
       out += base::CompactJson(base::JsonObject{{"time", base::FormatTimeMicro(now)},
                                                 {"replica", api::Spoken(line.id)},
-                                                {"copies", line.copies},
+                                                {"copies", line.others.size() + 1},
                                                 {"line", line.text}}) +
              "\n";
     } else {

@@ -22,7 +22,8 @@ struct Turn {
       error;  // publishing or an action failed; what is left undone comes again next turn
 };
 
-// Brings `job.status` up to date with what was published.
+// Brings `job.status` up to date with what was published. After an error the caller reads the job
+// again before the next turn: a publish whose answer was lost may have been stored.
 Turn Step(backend::Backend& world, api::Job& job, const core::Policy& policy, base::Time now);
 
 }  // namespace controller

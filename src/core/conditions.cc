@@ -25,7 +25,7 @@ void SetCondition(api::JobStatus& status, std::string type, bool value, std::str
                 [&](const api::Condition& c) { return c.type == type || c.type == rival; });
   if (type == "Succeeded" || type == "Failed") {
     for (api::Condition& c : status.conditions) {
-      if (c.type == "Running" || c.type == "Restarting") c.status = false;
+      if (c.type == "Running" || c.type == "Restarting" || c.type == "Suspended") c.status = false;
     }
   }
   status.conditions.push_back(std::move(added));

@@ -13,8 +13,8 @@ namespace core {
 //   - the same type, status and reason again is no change at all;
 //   - otherwise the entry is removed and the new one appended, with the transition time kept when
 //   only the reason changed;
-//   - Running and Restarting drive each other out; Succeeded and Failed turn Running to False in
-//   place.
+//   - Running and Restarting drive each other out; Succeeded and Failed turn what contradicts them
+//   (Running, Restarting, Suspended) to False in place.
 void SetCondition(api::JobStatus& status, std::string type, bool value, std::string reason,
                   std::string message, base::Time now);
 

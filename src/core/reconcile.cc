@@ -1,5 +1,6 @@
 // One pass over a job, in the order: remember what ended well, is it a success, is it past a limit,
-// has its shape changed, has anything failed, what is to be stopped, what started.
+// has its shape changed, has anything failed, what is to be stopped, what started. Success comes
+// first: work that is done is not done again because somebody changed the job a moment later.
 //
 // The status is changed first and the actions are derived from it at the end, from nothing but
 // (status, observed). So whoever publishes the status and dies finds the same actions again in the
@@ -7,10 +8,12 @@
 #include "core/reconcile.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
 #include "core/conditions.h"
+#include "core/planted_bugs.h"
 #include "core/restart_policy.h"
 #include "core/success_policy.h"
 #include "core/verdict.h"
@@ -29,6 +32,7 @@ constexpr Duration kSettle = std::chrono::seconds(5);
 // How long workers of a collective may take to exit by themselves once worker 0 is done: they end
 // within the same second, and a kill would put an error into logs of a job that went well.
 constexpr Duration kLinger = std::chrono::seconds(10);
+constexpr int64_t kLongestDeadline = int64_t{100} * 365 * 24 * 3600;
 // Statuses travel whole with every write.
 constexpr size_t kIncidentsKept = 16;
 
@@ -46,15 +50,21 @@ class Pass {
     std::ranges::sort(replicas_, {}, [](const ReplicaState& r) {
       return std::tuple(r.id, r.attempt, r.incarnation);
     });
-    status_.progress = observed.progress;
+    // Silence (nobody reads the logs yet) does not undo what was known. Not-a-number equals
+    // nothing, itself included: with it in the status every pass would publish again.
+    if (observed.progress != api::Progress()) status_.progress = observed.progress;
+    std::erase_if(status_.progress.metrics, [](const auto& m) { return std::isnan(m.second); });
+    if (status_.progress.percent && std::isnan(*status_.progress.percent)) {
+      status_.progress.percent.reset();
+    }
   }
 
   Decision Run() {
     if (status_.conditions.empty()) {
       Set("Created", "TFJobCreated", fmt::format("TFJob {} is created.", Name()));
     }
-    if (!api::IsTerminal(status_)) {
-      if (job_.spec.run_policy.suspend) {
+    if (!api::IsTerminal(status_) || (BUG(kTerminalNotFinal) && api::Has(status_, "Failed"))) {
+      if (job_.spec.run_policy.suspend && !BUG(kIgnoreSuspend)) {
         Suspend();
       } else {
         Judge();
@@ -62,7 +72,7 @@ class Pass {
     }
     if (api::IsTerminal(status_)) {
       CleanUp();
-    } else if (!job_.spec.run_policy.suspend) {
+    } else if (!job_.spec.run_policy.suspend || BUG(kIgnoreSuspend)) {
       Act();
     }
     decision_.status = std::move(status_);
@@ -95,22 +105,30 @@ class Pass {
   }
 
   bool IsCurrent(const ReplicaState& r) const {
-    return InRange(r.id) && r.attempt == UnitOf(r.id).attempt;
+    return (InRange(r.id) || BUG(kKeepScaledAway)) &&
+           (r.attempt == UnitOf(r.id).attempt || BUG(kAnyAttemptIsCurrent));
   }
 
   Meaning MeaningFor(const ReplicaState& r) const {
-    return MeaningOf(*r.ending, job_.spec.replicas.at(r.id.role).restart_policy,
-                     Decides(job_, r.id));
+    // A member of a gang that has done its work is done, even under Always: to start it again would
+    // break the gang in its last second.
+    const bool may_end = Decides(job_, r.id) || (IsGang() && InGang(r.id.role));
+    return MeaningOf(*r.ending, job_.spec.replicas.at(r.id.role).restart_policy, may_end);
   }
+
+  // Only evaluators are still awaited: what happens to the others changes nothing any more.
+  bool TrainingIsDone() const { return core::TrainingIsDone(job_, status_.completed); }
 
   void Judge() {
     if (api::Has(status_, "Suspended")) Resume();
     if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
-    Reshape();
+    ForgetOutOfRange();
     RememberEndings();
+    if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
     if (IsSuccess(job_, status_.completed)) {
       Succeed();
     } else if (!PastDeadline()) {
+      Reshape();
       JudgeFailures();
       if (!api::IsTerminal(status_)) CheckStartDeadline();
     }
@@ -128,13 +146,16 @@ class Pass {
       if (HasEnded(r)) {
         decision_.actions.push_back(Remove{r.id, r.incarnation});
       } else {
-        decision_.actions.push_back(Stop{r.id, r.incarnation, true});
+        AskToEnd(r, true);
       }
     }
     for (auto& [role, counts] : status_.replica_statuses) counts.active = 0;
+    if (BUG(kJudgeWhileSuspended)) JudgeFailures();
     if (api::Has(status_, "Suspended")) return;
     const std::string message = fmt::format("TFJob {} is suspended.", Name());
-    if (api::FindCondition(status_, "Running")) Set("Running", "TFJobSuspended", message, false);
+    if (api::FindCondition(status_, "Running") || api::FindCondition(status_, "Restarting")) {
+      Set("Running", "TFJobSuspended", message, false);
+    }
     Set("Suspended", "TFJobSuspended", message);
     Emit(false, "TFJobSuspended", message);
   }
@@ -144,7 +165,8 @@ class Pass {
     Set("Suspended", "TFJobResumed", message, false);
     Emit(false, "TFJobResumed", message);
     status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
-    RaiseAll();
+    if (BUG(kForgetCounter)) status_.restarts = 0;
+    if (!BUG(kResumeSameAttempt)) RaiseAll();
   }
 
   // Everybody begins a new attempt because somebody wished so: counted as neither failure nor
@@ -183,32 +205,38 @@ class Pass {
   // it.
   void Reshape() {
     std::map<Role, int32_t> shape;
-    for (Role role : api::kRoles) {
-      if (InGang(role) && api::ReplicasOf(job_.spec, role) > 0) {
-        shape[role] = api::ReplicasOf(job_.spec, role);
-      }
-    }
+    for (const auto& [role, spec] : job_.spec.replicas) shape[role] = spec.replicas;
     const std::map<Role, int32_t> old = std::exchange(status_.shape, shape);
+    if (old.empty() || old == shape) return;
+    const auto before = [&](Role role) {
+      const auto it = old.find(role);
+      return it == old.end() ? 0 : it->second;
+    };
+    // A newcomer may bear the name of one that was scaled away and still lingers: another attempt
+    // tells them apart.
+    for (const auto& [role, count] : shape) {
+      for (int32_t i = before(role); i < count && !BUG(kReuseAttempt); ++i) RaiseAlone({role, i});
+    }
+    const bool must_learn = std::ranges::any_of(api::kRoles, [&](Role role) {
+      return InGang(role) && before(role) != api::ReplicasOf(job_.spec, role);
+    });
+    if (!must_learn || BUG(kScaleInPlace) || job_.extensions.elastic ||
+        job_.spec.enable_dynamic_worker || TrainingIsDone()) {
+      return;
+    }
+    if (IsGang() || before(Role::kPs) != api::ReplicasOf(job_.spec, Role::kPs)) {
+      RaiseGang();
+    } else {
+      for (ReplicaId id : Coordinators(job_)) RaiseAlone(id);
+    }
+    Emit(false, "TFJobScaled", fmt::format("TFJob {} is restarted in its new shape.", Name()));
+  }
+
+  void ForgetOutOfRange() {
     const auto forget = [&](ReplicaId id) { return !InRange(id); };
     std::erase_if(status_.completed, forget);
     std::erase_if(status_.seen, forget);
     std::erase_if(status_.units, [&](const auto& entry) { return !InRange(entry.first); });
-    if (old.empty() || old == shape || job_.extensions.elastic || job_.spec.enable_dynamic_worker) {
-      return;
-    }
-    const auto count = [](const std::map<Role, int32_t>& counts, Role role) {
-      const auto it = counts.find(role);
-      return it == counts.end() ? 0 : it->second;
-    };
-    const auto changed = [&](Role role) { return count(old, role) != count(shape, role); };
-    if (IsGang() || changed(Role::kPs)) {
-      RaiseGang();
-    } else {
-      for (Role role : {Role::kChief, Role::kMaster}) {
-        for (int32_t i = 0; i < api::ReplicasOf(job_.spec, role); ++i) RaiseAlone({role, i});
-      }
-    }
-    Emit(false, "TFJobScaled", fmt::format("TFJob {} is restarted in its new shape.", Name()));
   }
 
   // ---- Endings
@@ -217,7 +245,7 @@ class Pass {
   void RememberEndings() {
     for (const ReplicaState& r : replicas_) {
       if (!IsCurrent(r)) continue;
-      status_.seen.insert(r.id);
+      if (!BUG(kForgetSeen)) status_.seen.insert(r.id);
       if (!HasEnded(r) || MeaningFor(r) != Meaning::kFine) continue;
       if (status_.completed.insert(r.id).second) EmitExit(r.id, *r.ending);
     }
@@ -255,30 +283,56 @@ class Pass {
       if (!HasEnded(r) || status_.completed.contains(r.id)) continue;
       const Meaning meaning = MeaningFor(r);
       if (meaning == Meaning::kFine) continue;
-      // As training-operator v1.9: dynamic workers may fail without failing the job.
+      // As training-operator v1.9: dynamic workers may fail without failing the job. But not one
+      // that the job's success waits for, or it would wait for ever.
       if (meaning == Meaning::kPermanent && job_.spec.enable_dynamic_worker &&
-          r.id.role == Role::kWorker) {
+          r.id.role == Role::kWorker && !Decides(job_, r.id)) {
         continue;
       }
       out.push_back({r.id, *r.ending, meaning, r.started});
     }
+    // Taken away, nobody knows when: as early as any ending that it may explain.
+    Time when = now_;
+    for (const Failure& f : out) when = std::min(when, f.ending.when);
+    const auto taken_away = [&](ReplicaId id) {
+      Ending gone{.code = 137, .when = when, .disruption = "deleted by somebody"};
+      out.push_back({id, gone, BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
+                     UnitOf(id).not_before});
+    };
     for (ReplicaId id : status_.seen) {
-      if (there.contains(id) || status_.completed.contains(id)) continue;
-      Ending gone{.code = 137, .when = now_, .disruption = "deleted by somebody"};
-      out.push_back({id, gone, Meaning::kDisruption, std::nullopt});
+      if (!there.contains(id) && !status_.completed.contains(id)) taken_away(id);
     }
-    std::ranges::stable_sort(out, {}, [](const Failure& f) { return f.ending.when; });
+    // One that somebody is deleting may use its grace to save its work. But once its gang is
+    // broken, or the coordinator of a parameter server has ended, that is why.
+    const auto ended = [&](auto whose) { return std::ranges::any_of(out, whose, &Failure::id); };
+    const std::set<ReplicaId> coordinators = Coordinators(job_);
+    const bool gang_ended = IsGang() && ended([](ReplicaId id) { return InGang(id.role); });
+    const bool coordinator_ended = ended([&](ReplicaId id) { return coordinators.contains(id); });
+    for (const ReplicaState& r : replicas_) {
+      if (!r.deleting || HasEnded(r) || !IsCurrent(r)) continue;
+      const bool explains =
+          IsGang() ? gang_ended && InGang(r.id.role) : coordinator_ended && r.id.role == Role::kPs;
+      if (explains) taken_away(r.id);
+    }
+    if (TrainingIsDone()) {
+      std::erase_if(out, [](const Failure& f) { return f.id.role != Role::kEvaluator; });
+    }
+    std::ranges::sort(out, {}, [](const Failure& f) { return std::tuple(f.ending.when, f.id); });
     return out;
   }
 
   // Which of these endings, all of one gang in one attempt, brought about the others. The earliest,
-  // but: endings closer together than the clock tells apart have no order, and then one that allows
-  // a restart wins; and one that only says that a peer was lost yields to one with a cause of its
-  // own. Null: too early to tell.
+  // but: a disruption began before the ending that shows it (a pod has its grace to die in), so it
+  // comes first whenever it ended; endings closer together than the clock tells apart have no
+  // order, and then one that allows a restart wins; and one that only says that a peer was lost
+  // yields to one with a cause of its own. Null: too early to tell.
   const Failure* FirstCause(const std::vector<Failure>& failures) {
+    if (BUG(kLatestIsCause)) return &failures.back();
+    const auto disruption = std::ranges::find(failures, Meaning::kDisruption, &Failure::meaning);
+    if (disruption != failures.end()) return &*disruption;
     const Failure* first = &failures.front();
     for (const Failure& f : failures) {
-      if (f.ending.when >= first->ending.when + policy_.clock_resolution) break;
+      if (f.ending.when >= failures.front().ending.when + policy_.clock_resolution) break;
       if (f.meaning < first->meaning) first = &f;
     }
     if (first->meaning != Meaning::kPermanent ||
@@ -302,18 +356,24 @@ class Pass {
     std::vector<Failure> all = Failures();
     std::vector<Failure> gang, alone;
     for (Failure& f : all) {
-      (IsGang() && InGang(f.id.role) ? gang : alone).push_back(std::move(f));
+      const bool together = IsGang() && InGang(f.id.role) && !BUG(kRestartOneOfGang);
+      (together ? gang : alone).push_back(std::move(f));
     }
     if (!gang.empty()) {
       if (const Failure* cause = FirstCause(gang)) JudgeOne(*cause, gang, std::nullopt);
     }
     // A lost parameter server explains its coordinator's end, never the other way round.
-    std::ranges::stable_partition(alone, [](const Failure& f) { return f.id.role == Role::kPs; });
+    std::ranges::sort(alone, {}, [](const Failure& f) {
+      return std::tuple(f.id.role != Role::kPs, f.ending.when, f.id);
+    });
     std::set<ReplicaId> explained;
     for (const Failure& f : alone) {
       if (api::IsTerminal(status_)) return;
       if (explained.contains(f.id)) continue;
-      const std::set<ReplicaId> group = RestartedWith(job_, f.id);
+      std::set<ReplicaId> group = RestartedWith(job_, f.id);
+      if (!BUG(kChiefRunsAgain)) {
+        std::erase_if(group, [&](ReplicaId id) { return status_.completed.contains(id); });
+      }
       std::vector<Failure> members;
       for (const Failure& other : alone) {
         if (group.contains(other.id)) members.push_back(other);
@@ -343,7 +403,8 @@ class Pass {
     }
     const bool failure = cause.meaning == Meaning::kRetryable;
     const auto limit = job_.spec.run_policy.backoff_limit;
-    if (failure && limit && status_.restarts >= *limit) {
+    if (failure && limit && status_.restarts >= *limit + BUG(kOneAboveLimit) &&
+        !(group && BUG(kLimitIgnoresAlone))) {
       Fail(fmt::format("Job {} has failed because it has reached the specified backoff limit",
                        Name()),
            FailedByLimit(
@@ -352,7 +413,8 @@ class Pass {
                Advice(job_, cause.id, cause.ending)));
       return;
     }
-    (failure ? status_.restarts : status_.disruptions) += 1;
+    (failure ? status_.restarts : status_.disruptions) +=
+        BUG(kCountTwice) ? 2 : !BUG(kCountNothing);
     restarted_ = true;
     if (group) {
       const int32_t attempt = status_.attempt + 1;
@@ -376,12 +438,12 @@ class Pass {
   }
 
   void PauseFor(api::Unit& unit, const Failure& cause) {
-    if (cause.started && cause.ending.when - *cause.started >= kLasting) {
+    if (cause.started && cause.ending.when - *cause.started >= kLasting && !BUG(kRowNeverEnds)) {
       unit.failures_in_row = unit.disruptions_in_row = 0;
     }
     int32_t& row =
         cause.meaning == Meaning::kRetryable ? unit.failures_in_row : unit.disruptions_in_row;
-    unit.not_before = now_ + BackoffAfter(++row);
+    unit.not_before = now_ + (BUG(kNoBackoff) ? Duration(0) : BackoffAfter(++row));
   }
 
   void Record(const Failure& cause, const std::vector<Failure>& failures) {
@@ -405,9 +467,11 @@ class Pass {
   bool PastDeadline() {
     const auto seconds = job_.spec.run_policy.active_deadline_seconds;
     if (!seconds) return false;
-    const Time deadline = *status_.start_time + std::chrono::seconds(*seconds);
+    // "For ever" is written as the largest number there is.
+    const Time deadline =
+        *status_.start_time + std::chrono::seconds(std::min(*seconds, kLongestDeadline));
     if (now_ < deadline) {
-      LookAgain(deadline);
+      if (!BUG(kNoDeadlineTimer)) LookAgain(deadline);
       return false;
     }
     Fail(fmt::format("Job {} has failed because it was active longer than specified deadline",
@@ -420,7 +484,7 @@ class Pass {
   }
 
   void CheckStartDeadline() {
-    if (!job_.extensions.start_deadline || api::Has(status_, "Running")) return;
+    if (!job_.extensions.start_deadline) return;
     std::set<ReplicaId> up = status_.completed;
     for (const ReplicaState& r : replicas_) {
       if (IsCurrent(r) && r.phase != Phase::kPending) up.insert(r.id);
@@ -429,7 +493,7 @@ class Pass {
     Time since = *status_.start_time;
     for (const auto& [role, spec] : job_.spec.replicas) {
       for (int32_t i = 0; i < spec.replicas; ++i) {
-        if (up.contains({role, i})) continue;
+        if (up.contains({role, i}) || !MustStartInTime({role, i})) continue;
         missing.push_back(api::Spoken({role, i}));
         since = std::max(since, UnitOf({role, i}).not_before);
       }
@@ -442,6 +506,17 @@ class Pass {
              "not all replicas were up within the start deadline; missing: " + missing.front() +
                  (missing.size() > 1 ? fmt::format(" and {} more", missing.size() - 1) : ""),
              "trainyard why " + Name()));
+  }
+
+  // A replica that was taken away may have to wait long for its place: that never ends a job. An
+  // elastic job makes do with its minimum, and training without an evaluator.
+  bool MustStartInTime(ReplicaId id) const {
+    if (UnitOf(id).disruptions_in_row > 0) return false;
+    if (id.role == Role::kEvaluator) return Decides(job_, id);
+    if (TrainingIsDone()) return false;
+    if (id.role != Role::kWorker) return true;
+    if (job_.extensions.elastic) return id.index < job_.extensions.elastic->min;
+    return !job_.spec.enable_dynamic_worker;
   }
 
   // ---- Counting
@@ -473,26 +548,29 @@ class Pass {
     std::set<ReplicaId> occupied;
     for (const ReplicaState& r : replicas_) {
       occupied.insert(r.id);
-      if (IsCurrent(r)) continue;
+      if (IsCurrent(r) && !(BUG(kRemoveCurrent) && HasEnded(r))) continue;
       if (HasEnded(r)) {
         decision_.actions.push_back(Remove{r.id, r.incarnation});
         continue;
       }
-      old_gang_lives |= IsGang() && InGang(r.id.role);
+      old_gang_lives |=
+          InGang(r.id.role) && (IsGang() || (InRange(r.id) && !status_.units.contains(r.id)));
       // The survivors of a broken gang have nothing left to save and may hang in a collective.
-      const bool graceful = !InRange(r.id) || UnitOf(r.id).planned;
-      decision_.actions.push_back(Stop{r.id, r.incarnation, graceful});
+      AskToEnd(r, !InRange(r.id) || (UnitOf(r.id).planned && !BUG(kNoGrace)));
     }
     for (const auto& [role, spec] : job_.spec.replicas) {
       // At most one generation of a gang lives: a newcomer that meets a member of the old one
       // hangs.
-      if (old_gang_lives && InGang(role)) continue;
-      for (int32_t i = 0; i < spec.replicas; ++i) {
+      if (InGang(role) && ((old_gang_lives && !BUG(kTwoGenerations)) || TrainingIsDone())) continue;
+      for (int32_t i = 0; i < spec.replicas + BUG(kStartOneMore); ++i) {
         const ReplicaId id{role, i};
-        if (occupied.contains(id) || status_.completed.contains(id)) continue;
+        if (occupied.contains(id)) continue;
+        if (status_.completed.contains(id) && !BUG(kIgnoreCompleted)) continue;
         const api::Unit& unit = UnitOf(id);
-        if (unit.not_before > now_) {
-          LookAgain(unit.not_before);
+        // A pause longer than we ever make was written under another clock.
+        if (unit.not_before > now_ && unit.not_before <= now_ + kLongestPause &&
+            !BUG(kIgnoreNotBefore)) {
+          if (!BUG(kNoBackoffTimer)) LookAgain(unit.not_before);
         } else {
           decision_.actions.push_back(Start{id, unit.attempt});
         }
@@ -500,15 +578,32 @@ class Pass {
     }
   }
 
+  // One that is ending in its own time is not asked again.
+  void AskToEnd(const ReplicaState& r, bool graceful) {
+    if (!(graceful && r.deleting)) {
+      decision_.actions.push_back(
+          Stop{r.id, BUG(kForgetIncarnation) ? "" : r.incarnation, graceful});
+    }
+  }
+
   void CleanUp() {
     const bool succeeded = api::Has(status_, "Succeeded");
+    if (!status_.completion_time) {  // ended under another operator, say
+      status_.completion_time = std::chrono::floor<std::chrono::seconds>(now_);
+    }
     if (succeeded) {
       for (auto& [role, counts] : status_.replica_statuses) {
         counts.succeeded += std::exchange(counts.active, 0);
       }
     }
     const api::CleanPodPolicy clean = job_.spec.run_policy.clean_pod_policy;
-    const bool stop = policy_.end_leftovers || clean != api::CleanPodPolicy::kNone;
+    const bool stop =
+        (policy_.end_leftovers && !BUG(kLeaveLeftovers)) || clean != api::CleanPodPolicy::kNone;
+    const bool broken = IsGang() && std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
+                          return IsCurrent(r) && InGang(r.id.role) && r.phase == Phase::kFailed &&
+                                 !r.ending->stopped;
+                        });
+    bool leftovers = false;
     for (const ReplicaState& r : replicas_) {
       if (HasEnded(r)) {
         if (clean == api::CleanPodPolicy::kAll)
@@ -516,6 +611,7 @@ class Pass {
         continue;
       }
       if (!stop) continue;
+      leftovers = policy_.end_leftovers;
       if (succeeded && IsGang() && r.id.role != Role::kEvaluator && policy_.end_leftovers) {
         const Time patience = *status_.completion_time + kLinger;
         if (now_ < patience) {
@@ -523,15 +619,14 @@ class Pass {
           continue;
         }
       }
-      // The survivors of a broken gang have nothing left to save.
-      const bool broken = IsGang() && status_.verdict && status_.verdict->result == "failed";
-      decision_.actions.push_back(Stop{r.id, r.incarnation, !broken});
+      AskToEnd(r, succeeded || !broken || !InGang(r.id.role));
     }
     const auto ttl = job_.spec.run_policy.ttl_seconds_after_finished;
-    if (!ttl || !status_.completion_time) return;
+    if (!ttl) return;
     const Time expiry = *status_.completion_time + std::chrono::seconds(*ttl);
-    if (now_ < expiry) return LookAgain(expiry);
-    decision_.actions.push_back(DeleteJob{});
+    if (now_ < expiry && BUG(kNoTtlTimer)) return;
+    if (now_ < expiry && !BUG(kTtlAtOnce)) return LookAgain(expiry);
+    if (!leftovers) decision_.actions.push_back(DeleteJob{});
   }
 
   const api::Job& job_;
@@ -564,6 +659,7 @@ api::JobStatus Stopped(const api::Job& job, const std::string& by, Time now) {
 
 api::JobStatus Revived(const api::Job& job, Time now) {
   api::JobStatus status = job.status;
+  if (api::Has(status, "Succeeded")) return status;
   std::erase_if(status.conditions, [](const api::Condition& c) { return c.type != "Created"; });
   status.completion_time.reset();
   status.verdict.reset();
@@ -571,9 +667,12 @@ api::JobStatus Revived(const api::Job& job, Time now) {
   status.start_time = std::chrono::floor<std::chrono::seconds>(now);
   status.gang = {.attempt = ++status.attempt, .not_before = now, .planned = true};
   status.units.clear();
-  for (int32_t i = 0; i < api::ReplicasOf(job.spec, Role::kEvaluator); ++i) {
-    status.units[{Role::kEvaluator, i}] = status.gang;
+  // Also those that were scaled away since the last pass, and may be wanted again before the next.
+  int32_t evaluators = api::ReplicasOf(job.spec, Role::kEvaluator);
+  if (auto it = status.shape.find(Role::kEvaluator); it != status.shape.end()) {
+    evaluators = std::max(evaluators, it->second);
   }
+  for (int32_t i = 0; i < evaluators; ++i) status.units[{Role::kEvaluator, i}] = status.gang;
   status.completed.clear();
   status.seen.clear();
   return status;

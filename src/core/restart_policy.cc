@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/planted_bugs.h"
+
 namespace core {
 
 using api::ReplicaId;
@@ -14,17 +16,18 @@ constexpr int32_t kPreemptedExit = 42;
 
 }  // namespace
 
-Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool decides) {
-  if (!ending.disruption.empty() || ending.code == kPreemptedExit) return Meaning::kDisruption;
+Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool may_end) {
+  const bool taken_away = !ending.disruption.empty() || ending.code == kPreemptedExit;
+  if (taken_away && !BUG(kDisruptionIsFailure)) return Meaning::kDisruption;
   // Ended by us in a way that nobody asked for any more (a resume after a stop, say): not its
-  // fault.
-  if (ending.stopped && ending.code != 0) return Meaning::kDisruption;
+  // fault, and whatever its status, not the end of its work.
+  if (ending.stopped) return Meaning::kDisruption;
+  if (!ending.start_error.empty()) return Meaning::kPermanent;
   if (ending.code == 0) {
     // As a kubelet under Always: restarted. Not so where it would keep the job from ever
     // succeeding.
-    return policy == api::RestartPolicy::kAlways && !decides ? Meaning::kRetryable : Meaning::kFine;
+    return policy == api::RestartPolicy::kAlways && !may_end ? Meaning::kRetryable : Meaning::kFine;
   }
-  if (!ending.start_error.empty()) return Meaning::kPermanent;
   switch (policy) {
     case api::RestartPolicy::kNever:
       return Meaning::kPermanent;
@@ -33,7 +36,8 @@ Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool decides)
       return Meaning::kRetryable;
     case api::RestartPolicy::kExitCode:
       // As training-operator v1.9: 1-127 is the program's own error, 128 and above a kill.
-      return ending.code >= 128 ? Meaning::kRetryable : Meaning::kPermanent;
+      return ending.code >= 128 || BUG(kPermanentIsRetryable) ? Meaning::kRetryable
+                                                              : Meaning::kPermanent;
   }
   return Meaning::kPermanent;
 }
@@ -45,26 +49,30 @@ api::RestartScope ScopeOf(const api::Job& job) {
   return alone ? api::RestartScope::kReplica : api::RestartScope::kJob;
 }
 
-bool InGang(Role role) { return role != Role::kEvaluator; }
+bool InGang(Role role) { return role != Role::kEvaluator || BUG(kEvaluatorInGang); }
 
-std::set<ReplicaId> RestartedWith(const api::Job& job, ReplicaId failed) {
-  std::set<ReplicaId> out = {failed};
-  if (failed.role != Role::kPs) return out;
+std::set<ReplicaId> Coordinators(const api::Job& job) {
+  std::set<ReplicaId> out;
+  if (api::ReplicasOf(job.spec, Role::kPs) == 0) return out;
   for (Role role : {Role::kChief, Role::kMaster}) {
     for (int32_t i = 0; i < api::ReplicasOf(job.spec, role); ++i) out.insert({role, i});
   }
-  // Without a chief, worker 0 coordinates.
-  if (out.size() == 1 && api::ReplicasOf(job.spec, Role::kWorker) > 0) {
-    out.insert({Role::kWorker, 0});
-  }
+  if (out.empty() && api::ReplicasOf(job.spec, Role::kWorker) > 0) out.insert({Role::kWorker, 0});
+  return out;
+}
+
+std::set<ReplicaId> RestartedWith(const api::Job& job, ReplicaId failed) {
+  std::set<ReplicaId> out;
+  if (failed.role == Role::kPs && !BUG(kPsWithoutChief)) out = Coordinators(job);
+  out.insert(failed);
   return out;
 }
 
 base::Duration BackoffAfter(int32_t in_row) {
-  constexpr base::Duration kMost = std::chrono::minutes(5);
   if (in_row <= 1) return base::Duration(0);
   const int32_t doublings = std::min(in_row - 2, 20);
-  return std::min(kMost, base::Duration(std::chrono::seconds(1)) * (int64_t{1} << doublings));
+  return std::min(kLongestPause,
+                  base::Duration(std::chrono::seconds(1)) * (int64_t{1} << doublings));
 }
 
 }  // namespace core

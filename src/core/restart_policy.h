@@ -17,14 +17,18 @@ enum class Meaning {
   kPermanent,   // the job has failed
 };
 
-// `decides`: this replica's success is the job's success.
-Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool decides);
+// `may_end`: an exit with 0 is the end of this replica's work, also under Always.
+Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool may_end);
 
 // kAuto resolved: Replica if the job has parameter servers or is elastic, else Job.
 api::RestartScope ScopeOf(const api::Job& job);
 
 // Restarted together under scope Job: every role but the evaluator, which only reads checkpoints.
 bool InGang(api::Role role);
+
+// Who drives the training where there are parameter servers: chiefs and masters, without those
+// worker 0. Without parameter servers nobody.
+std::set<api::ReplicaId> Coordinators(const api::Job& job);
 
 // Under scope Replica: who is restarted when this one failed. A lost parameter server takes the
 // coordinator with it, because the variables it held are gone and TensorFlow's coordinator cannot
@@ -34,6 +38,7 @@ std::set<api::ReplicaId> RestartedWith(const api::Job& job, api::ReplicaId faile
 // The pause before the next attempt after `in_row` failures in a row: none, then 1 s, doubling to 5
 // min.
 base::Duration BackoffAfter(int32_t in_row);
+inline constexpr base::Duration kLongestPause = std::chrono::minutes(5);
 
 // An attempt that lasted this long starts the row afresh.
 inline constexpr base::Duration kLasting = std::chrono::minutes(10);

@@ -14,6 +14,9 @@ bool Decides(const api::Job& job, api::ReplicaId id);
 // AllWorkers. A job that has none of these roles never succeeds.
 bool IsSuccess(const api::Job& job, const std::set<api::ReplicaId>& completed);
 
+// The same, without the wait for evaluators.
+bool TrainingIsDone(const api::Job& job, const std::set<api::ReplicaId>& completed);
+
 // The roles whose running replicas make the job Running.
 bool DrivesRunning(const api::Job& job, api::Role role);
 

@@ -61,6 +61,27 @@ Result<> WriteAll(const Fd& fd, const std::string& path, std::string_view conten
   return {};
 }
 
+Result<> Replace(const std::string& path, std::string_view content, int mode, bool durably) {
+  const std::string part = path + ".part";
+  const auto undo = [&](std::unexpected<base::Error> error) {
+    unlink(part.c_str());
+    return error;
+  };
+  const Fd fd(open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (!fd.valid()) return FromErrno("write " + part, errno);
+  if (auto written = WriteAll(fd, part, content); !written) {
+    return undo(std::unexpected(written.error()));
+  }
+  if (durably && fdatasync(fd.get()) != 0) return undo(FromErrno("sync " + part, errno));
+  if (rename(part.c_str(), path.c_str()) != 0) return undo(FromErrno("rename " + part, errno));
+  if (durably) {
+    // The name is durable only when the directory is.
+    const Fd dir(open(DirName(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (dir.valid()) fsync(dir.get());
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> ReadFile(const std::string& path, size_t limit) {
@@ -81,24 +102,12 @@ Result<std::string> ReadTail(const std::string& path, size_t bytes) {
   return ReadFrom(fd, path, bytes + (16 << 20));
 }
 
-Result<> WriteFileDurably(const std::string& path, std::string_view content, int mode) {
-  const std::string part = path + ".part";
-  const Fd fd(open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-  if (!fd.valid()) return FromErrno("write " + part, errno);
-  if (auto written = WriteAll(fd, part, content); !written) {
-    unlink(part.c_str());
-    return written;
-  }
-  if (fdatasync(fd.get()) != 0) {
-    const int error = errno;
-    unlink(part.c_str());
-    return FromErrno("sync " + part, error);
-  }
-  if (rename(part.c_str(), path.c_str()) != 0) return FromErrno("rename " + part, errno);
-  // The name is durable only when the directory is.
-  const Fd dir(open(DirName(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (dir.valid()) fsync(dir.get());
-  return {};
+Result<> ReplaceFile(const std::string& path, std::string_view content, int mode) {
+  return Replace(path, content, mode, false);
+}
+
+Result<> ReplaceFileDurably(const std::string& path, std::string_view content, int mode) {
+  return Replace(path, content, mode, true);
 }
 
 Result<> WriteFile(const std::string& path, std::string_view content, int mode) {

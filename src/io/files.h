@@ -32,8 +32,11 @@ base::Result<std::string> ReadFile(const std::string& path, size_t limit = 64 <<
 // The last `bytes` of a file, or all of it.
 base::Result<std::string> ReadTail(const std::string& path, size_t bytes);
 
-// Either the old content or the new, whatever happens, and on the disk before it returns.
-base::Result<> WriteFileDurably(const std::string& path, std::string_view content, int mode = 0644);
+// Either the old content or the new, whatever happens to this process.
+base::Result<> ReplaceFile(const std::string& path, std::string_view content, int mode = 0644);
+// The same whatever happens to the machine, and on the disk before it returns.
+base::Result<> ReplaceFileDurably(const std::string& path, std::string_view content,
+                                  int mode = 0644);
 // Overwrites in place; for what need not survive a crash of the machine.
 base::Result<> WriteFile(const std::string& path, std::string_view content, int mode = 0644);
 base::Result<> AppendFile(const std::string& path, std::string_view content);

@@ -77,7 +77,7 @@ Result<api::Job> JobDir::LoadJob() const {
 }
 
 Result<> JobDir::SaveJob(const api::Job& job) const {
-  return io::WriteFileDurably(File("job.yaml"), base::WriteYaml(api::EncodeJob(job)));
+  return io::ReplaceFileDurably(File("job.yaml"), base::WriteYaml(api::EncodeJob(job)));
 }
 
 api::JobStatus JobDir::LoadStatus() const {
@@ -87,8 +87,10 @@ api::JobStatus JobDir::LoadStatus() const {
   return json ? api::DecodeStatus(*json) : api::JobStatus();
 }
 
-Result<> JobDir::SaveStatus(const api::JobStatus& status) const {
-  return io::WriteFileDurably(File("status.json"), base::IndentedJson(api::EncodeStatus(status)));
+Result<> JobDir::SaveStatus(const api::JobStatus& status, bool durably) const {
+  const std::string text = base::IndentedJson(api::EncodeStatus(status));
+  const std::string path = File("status.json");
+  return durably ? io::ReplaceFileDurably(path, text) : io::ReplaceFile(path, text);
 }
 
 Result<RunFile> JobDir::LoadRun() const {
@@ -109,7 +111,7 @@ Result<RunFile> JobDir::LoadRun() const {
 Result<> JobDir::SaveRun(const RunFile& run) const {
   JsonArray ports;
   for (int32_t port : run.ports) ports.emplace_back(port);
-  return io::WriteFileDurably(File("run.json"),
+  return io::ReplaceFile(File("run.json"),
                               base::IndentedJson(JsonObject{{"script", run.script},
                                                             {"python", run.python},
                                                             {"directory", run.directory},

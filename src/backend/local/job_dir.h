@@ -58,7 +58,8 @@ class JobDir {
   base::Result<api::Job> LoadJob() const;  // spec and status
   base::Result<> SaveJob(const api::Job& job) const;
   api::JobStatus LoadStatus() const;  // empty when there is none yet
-  base::Result<> SaveStatus(const api::JobStatus& status) const;
+  // Durably: it survives a crash of the machine; needed before a deed that rests on a counter in it.
+  base::Result<> SaveStatus(const api::JobStatus& status, bool durably = true) const;
   base::Result<RunFile> LoadRun() const;
   base::Result<> SaveRun(const RunFile& run) const;
 

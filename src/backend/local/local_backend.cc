@@ -60,6 +60,14 @@ std::map<std::string, int64_t> Fields(std::string_view line) {
   return out;
 }
 
+// Whether what changed is something that deeds or people rely on: restarts, completions, the end. The rest (who was
+// seen, progress) is found again by looking, and syncing it would cost every start and every step some milliseconds.
+bool RestsOnIt(const api::JobStatus& before, const api::JobStatus& after) {
+  return before.attempt != after.attempt || before.restarts != after.restarts ||
+         before.disruptions != after.disruptions || before.completed != after.completed ||
+         api::IsTerminal(before) != api::IsTerminal(after);
+}
+
 // What a guard that has not ended was started with: "started when=17", then "cgroup DIR" lines.
 std::string StartedRecord(base::Time when, const std::vector<std::string>& cgroups) {
   std::string text = fmt::format("started when={}\n", when.time_since_epoch().count());
@@ -206,7 +214,9 @@ core::Observed LocalBackend::Observe(const api::Job&) {
 
 Result<> LocalBackend::Publish(const api::Job& job, const api::JobStatus& status,
                                const std::vector<core::Event>& events) {
-  if (status != job.status) TRY_AS("publish the status", dir_.SaveStatus(status));
+  if (status != job.status) {
+    TRY_AS("publish the status", dir_.SaveStatus(status, RestsOnIt(job.status, status)));
+  }
   std::string lines;
   const std::string now = base::FormatTimeMicro(io::Now());
   for (const core::Event& event : events) {

@@ -1,0 +1,507 @@
+#include "backend/sim/checks.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace backend::sim {
+
+using api::ReplicaId;
+using api::ReplicasOf;
+using api::Role;
+using base::Duration;
+using base::Time;
+using core::Phase;
+using namespace std::chrono_literals;
+
+void Checks::Found(const std::string& what) {
+  if (!finding_.empty()) return;
+  finding_ = what;
+  world_.Trace("FOUND: " + what);
+}
+
+bool Checks::InGang(ReplicaId id) const {
+  return world_.kind == Kind::kGang && id.role != Role::kEvaluator;
+}
+
+bool Checks::InRange(ReplicaId id) const {
+  return id.index < ReplicasOf(world_.stored.spec, id.role);
+}
+
+api::Unit Checks::UnitIn(const api::JobStatus& status, ReplicaId id) const {
+  if (auto it = status.units.find(id); it != status.units.end()) return it->second;
+  return id.role == Role::kEvaluator ? api::Unit() : status.gang;
+}
+
+std::set<ReplicaId> Checks::Coordinators() const {
+  std::set<ReplicaId> out;
+  for (Role role : {Role::kChief, Role::kMaster}) {
+    for (int32_t i = 0; i < ReplicasOf(world_.stored.spec, role); ++i) out.insert({role, i});
+  }
+  if (out.empty()) out.insert({Role::kWorker, 0});
+  return out;
+}
+
+bool Checks::Decides(ReplicaId id) const {
+  const api::Job& job = world_.stored;
+  if (id.role == Role::kEvaluator) return job.extensions.wait_for_evaluator;
+  const bool led = ReplicasOf(job.spec, Role::kChief) + ReplicasOf(job.spec, Role::kMaster) > 0;
+  if (led) return id.role == Role::kChief || id.role == Role::kMaster;
+  return id.role == Role::kWorker &&
+         (id.index == 0 || job.spec.success_policy == api::SuccessPolicy::kAllWorkers);
+}
+
+Checks::Sort Checks::SortOf(const Incarnation& one) const {
+  const core::Ending& ending = *one.state.ending;
+  const auto it = world_.stored.spec.replicas.find(one.state.id.role);
+  const auto policy = it == world_.stored.spec.replicas.end() ? api::RestartPolicy::kNever
+                                                              : it->second.restart_policy;
+  if (!ending.disruption.empty() || ending.code == 42) return Sort::kDisruption;
+  if (ending.code == 0) {
+    const bool again =
+        policy == api::RestartPolicy::kAlways && !Decides(one.state.id) && !InGang(one.state.id);
+    return again ? Sort::kRetryable : Sort::kFine;
+  }
+  switch (policy) {
+    case api::RestartPolicy::kNever:
+      return Sort::kPermanent;
+    case api::RestartPolicy::kExitCode:
+      return ending.code < 128 ? Sort::kPermanent : Sort::kRetryable;
+    default:
+      return Sort::kRetryable;
+  }
+}
+
+std::vector<Checks::Bad> Checks::BadEndings(std::optional<ReplicaId> id, int32_t attempt) const {
+  std::vector<Bad> out;
+  for (const Incarnation& one : world_.all) {
+    if (one.state.attempt != attempt || one.stop_asked) continue;
+    if (id ? one.state.id != *id : !InGang(one.state.id)) continue;
+    if (one.seen_live) {
+      if (one.seen_deleting) out.push_back({&one, Sort::kDisruption, true});
+      continue;
+    }
+    if (const Sort sort = SortOf(one); sort != Sort::kFine) {
+      out.push_back({&one, one.seen_gone ? Sort::kDisruption : sort, one.seen_gone});
+    }
+  }
+  return out;
+}
+
+// ---- What is published ----
+
+void Checks::Publishing(const api::JobStatus& after) {
+  const api::JobStatus& before = world_.stored.status;
+  CheckConditions(before, after);
+  if (api::IsTerminal(before)) return;
+  CheckCounters(before, after);
+  for (ReplicaId id : after.completed) {
+    if (before.completed.contains(id)) continue;
+    const int32_t attempt = UnitIn(after, id).attempt;
+    const bool done = std::ranges::any_of(world_.all, [&](const Incarnation& one) {
+      return one.state.id == id && one.state.attempt == attempt && !one.live &&
+             one.state.ending->code == 0 && !one.stop_asked;
+    });
+    if (!done) Found(api::ToString(id) + " counts as completed without having ended well");
+  }
+  if (api::Has(after, "Failed")) {
+    CheckFailed(before, after);
+  } else {
+    CheckRaises(before, after);
+  }
+  if (api::Has(after, "Succeeded")) CheckSucceeded(after);
+}
+
+void Checks::CheckConditions(const api::JobStatus& before, const api::JobStatus& after) {
+  const bool succeeded = api::Has(after, "Succeeded"), failed = api::Has(after, "Failed");
+  const bool running = api::Has(after, "Running"), restarting = api::Has(after, "Restarting");
+  const bool suspended = api::Has(after, "Suspended");
+  if (succeeded && failed) Found("both Succeeded and Failed");
+  if ((succeeded || failed) && (running || restarting || suspended)) {
+    Found("ended, yet Running, Restarting or Suspended");
+  }
+  if (running && restarting) Found("both Running and Restarting");
+  if (suspended && (running || restarting)) Found("Suspended, yet Running or Restarting");
+  if ((succeeded || failed) && !(after.completion_time && after.verdict)) {
+    Found("ended without a completion time or a verdict");
+  }
+  if (api::IsTerminal(before) &&
+      (before.conditions != after.conditions || before.restarts != after.restarts ||
+       before.disruptions != after.disruptions || before.attempt != after.attempt)) {
+    Found("an ended job changed");
+  }
+}
+
+void Checks::CheckCounters(const api::JobStatus& before, const api::JobStatus& after) {
+  if (after.restarts < before.restarts || after.disruptions < before.disruptions ||
+      after.attempt < before.attempt || after.gang.attempt < before.gang.attempt) {
+    Found("a counter went back");
+  }
+  for (const auto& [id, unit] : after.units) {
+    if (unit.attempt < UnitIn(before, id).attempt) Found("an attempt went back");
+  }
+  const auto limit = world_.stored.spec.run_policy.backoff_limit;
+  if (after.restarts > before.restarts && limit && after.restarts > *limit) {
+    Found("more restarts than backoffLimit");
+  }
+}
+
+// Each restart has a cause that has not been answered before, and each cause is counted once.
+void Checks::CheckRaises(const api::JobStatus& before, const api::JobStatus& after) {
+  const int32_t failures = after.restarts - before.restarts;
+  const int32_t disruptions = after.disruptions - before.disruptions;
+  std::map<int32_t, std::set<ReplicaId>> groups;  // by the new attempt, unplanned
+  bool planned = false;
+  std::set<ReplicaId> everybody;
+  for (const auto& [role, spec] : world_.stored.spec.replicas) {
+    for (int32_t i = 0; i < spec.replicas; ++i) everybody.insert({role, i});
+  }
+  for (ReplicaId id : everybody) {
+    const api::Unit was = UnitIn(before, id), is = UnitIn(after, id);
+    if (is.attempt == was.attempt) {
+      if (before.completed.contains(id) && !after.completed.contains(id)) {
+        Found(api::ToString(id) + " was completed and is no more, in the same attempt");
+      }
+      continue;
+    }
+    if (before.completed.contains(id) && !is.planned && !InGang(id)) {
+      Found(api::ToString(id) + " was completed and is to run again");
+    }
+    if (is.planned) {
+      planned = true;
+    } else {
+      groups[is.attempt].insert(id);
+    }
+  }
+  if (planned && !std::exchange(planned_allowed_, false)) {
+    Found("a planned restart that nobody asked for");
+  }
+  const bool plain = !planned && groups.size() == 1;
+  if (planned || groups.size() > 1) ForgetRows(after);
+  if (std::ssize(groups) != failures + disruptions) {
+    Found(fmt::format("{} restarts, but {} failures and {} disruptions counted", groups.size(),
+                      failures, disruptions));
+    return;
+  }
+  for (const auto& [attempt, ids] : groups) {
+    const bool gang = InGang(*ids.begin());
+    if (gang) {
+      if (ids.size() != static_cast<size_t>(std::ranges::count_if(
+                            everybody, [&](ReplicaId id) { return InGang(id); }))) {
+        Found("only a part of a gang is restarted");
+      }
+      const api::Unit was = UnitIn(before, *ids.begin());
+      const auto bad = BadEndings(std::nullopt, was.attempt);
+      if (bad.empty()) Found("a gang is restarted without a cause");
+      if (groups.size() == 1) CheckCause(bad, failures > 0);
+      if (plain) {
+        CheckPause(*ids.begin(), bad, after.gang);
+      }
+      continue;
+    }
+    std::vector<Bad> bad;
+    bool ps = false;
+    for (ReplicaId id : ids) {
+      const auto own = BadEndings(id, UnitIn(before, id).attempt);
+      ps |= id.role == Role::kPs && !own.empty();
+      if (own.empty() && !Coordinators().contains(id)) {
+        Found(api::ToString(id) + " is restarted without a cause");
+      }
+      bad.insert(bad.end(), own.begin(), own.end());
+    }
+    if (!ps && bad.empty()) Found("a replica is restarted without a cause");
+    if (!ps && std::ranges::all_of(bad, [](const Bad& b) { return b.one->consequence; })) {
+      Found("what followed from another's end is counted as a failure of its own");
+    }
+    for (ReplicaId id : ids) {
+      if (!ps || world_.kind != Kind::kServers) break;
+      for (ReplicaId chief : Coordinators()) {
+        const bool raised = UnitIn(after, chief).attempt >= attempt;
+        if (!raised && !before.completed.contains(chief) && !after.completed.contains(chief)) {
+          Found("a lost parameter server is restarted without its coordinator");
+        }
+      }
+      if (id.role != Role::kPs) continue;
+    }
+    if (groups.size() == 1) {
+      std::erase_if(bad, [&](const Bad& b) { return ps && b.one->state.id.role != Role::kPs; });
+      CheckCause(bad, failures > 0);
+      if (plain && bad.size() == 1) {
+        const ReplicaId id = bad.front().one->state.id;
+        CheckPause(id, bad, UnitIn(after, id));
+      } else {
+        ForgetRows(after);
+      }
+    }
+  }
+}
+
+// A disruption explains whatever else ended.
+void Checks::CheckCause(const std::vector<Bad>& bad, bool counted_as_failure) {
+  if (bad.empty()) return Found("a restart without a cause");
+  bool failure = false, disruption = false;
+  for (const Bad& b : bad) {
+    failure |= b.sort != Sort::kDisruption && !b.one->consequence;
+    disruption |= b.sort == Sort::kDisruption;
+  }
+  if (counted_as_failure && (disruption || !failure)) {
+    Found("counted as a failure, but its cause is a disruption");
+  }
+  if (!counted_as_failure && !disruption)
+    Found("counted as a disruption, but its cause is a failure");
+}
+
+// At once, then 1 s, doubling to 5 min; from the start again after an attempt of 10 minutes. The
+// row is counted here a second time, as far as the cause is plain.
+void Checks::CheckPause(ReplicaId key, const std::vector<Bad>& bad, const api::Unit& after) {
+  Row& row = rows_[key];
+  if (bad.size() != 1 || bad.front().timeless) {
+    row = {after.failures_in_row, after.disruptions_in_row};
+    return;
+  }
+  const core::ReplicaState& r = bad.front().one->state;
+  if (r.started && r.ending->when - *r.started >= 10min) row = {};
+  int32_t& in_row = bad.front().sort == Sort::kDisruption ? row.disruptions : row.failures;
+  ++in_row;
+  Duration pause = in_row <= 1 ? Duration(0) : Duration(1s);
+  for (int32_t i = 2; i < in_row && pause < 5min; ++i) pause *= 2;
+  pause = std::min(pause, Duration(5min));
+  if (after.not_before != world_.Wall() + pause) {
+    Found(fmt::format("a pause of {} ms where {} ms are due",
+                      (after.not_before - world_.Wall()).count() / 1000, pause.count() / 1000));
+  }
+}
+
+// Where what happened is not plain, the status is believed.
+void Checks::ForgetRows(const api::JobStatus& status) {
+  rows_.clear();
+  for (const auto& [role, spec] : world_.stored.spec.replicas) {
+    for (int32_t i = 0; i < spec.replicas; ++i) {
+      const api::Unit unit = UnitIn(status, {role, i});
+      rows_[{role, i}] = {unit.failures_in_row, unit.disruptions_in_row};
+    }
+  }
+}
+
+void Checks::CheckFailed(const api::JobStatus& before, const api::JobStatus& after) {
+  const api::Job& job = world_.stored;
+  const std::string& message = api::FindCondition(after, "Failed")->message;
+  if (message.find("deadline") != std::string::npos) {
+    const auto seconds = job.spec.run_policy.active_deadline_seconds;
+    if (!seconds || !after.start_time ||
+        world_.Wall() < *after.start_time + std::chrono::seconds(*seconds)) {
+      Found("failed by a deadline that has not passed");
+    }
+    return;
+  }
+  if (message.find("started in time") != std::string::npos) {
+    const auto patience = job.extensions.start_deadline;
+    if (!patience || world_.Wall() < *after.start_time + *patience) {
+      Found("failed by a start deadline that has not passed");
+    }
+    return;
+  }
+  bool any_permanent = false, any_retryable = false, explained = false;
+  for (const auto& [role, spec] : job.spec.replicas) {
+    for (int32_t i = 0; i < spec.replicas; ++i) {
+      const ReplicaId id{role, i};
+      for (const Bad& b : BadEndings(id, UnitIn(before, id).attempt)) {
+        any_retryable |= b.sort == Sort::kRetryable;
+        any_permanent |= b.sort == Sort::kPermanent && !b.one->consequence;
+        explained |= b.sort == Sort::kPermanent && b.one->consequence;
+      }
+    }
+  }
+  if (message.find("backoff limit") != std::string::npos) {
+    const auto limit = job.spec.run_policy.backoff_limit;
+    if (!any_retryable) Found("failed by backoffLimit without a failure");
+    if (!limit || after.restarts < *limit) Found("failed before backoffLimit was spent");
+    return;
+  }
+  if (!any_permanent) {
+    Found(explained ? "failed because of an ending that only followed from another"
+                    : "failed without a failure");
+  }
+  // A gang that was first broken in a way that allows a restart is restarted.
+  if (world_.kind == Kind::kGang) {
+    const auto bad = BadEndings(std::nullopt, before.gang.attempt);
+    Time permanent = Time::max(), other = Time::max();
+    bool in_gang = false;
+    for (const Bad& b : bad) {
+      if (b.sort == Sort::kDisruption) {
+        other = Time::min();
+      } else if (b.sort == Sort::kPermanent && !b.one->consequence) {
+        permanent = std::min(permanent, b.one->state.ending->when);
+        in_gang = true;
+      } else if (b.sort != Sort::kPermanent) {
+        other = std::min(other, b.one->state.ending->when);
+      }
+    }
+    bool evaluator = false;
+    for (int32_t i = 0; i < ReplicasOf(job.spec, Role::kEvaluator); ++i) {
+      const ReplicaId id{Role::kEvaluator, i};
+      for (const Bad& b : BadEndings(id, UnitIn(before, id).attempt)) {
+        evaluator |= b.sort == Sort::kPermanent;
+      }
+    }
+    if (in_gang && !evaluator && other < permanent + policy_.clock_resolution &&
+        (other == Time::min() || other < permanent)) {
+      Found("failed although the gang was first broken in a way that allows a restart");
+    }
+  }
+}
+
+void Checks::CheckSucceeded(const api::JobStatus& after) {
+  for (const auto& [role, spec] : world_.stored.spec.replicas) {
+    for (int32_t i = 0; i < spec.replicas; ++i) {
+      if (Decides({role, i}) && !after.completed.contains({role, i})) {
+        Found("succeeded before " + api::ToString(ReplicaId{role, i}) + " had ended well");
+      }
+    }
+  }
+}
+
+// ---- What is done ----
+
+void Checks::Performing(const core::Action& action) {
+  if (const auto* start = std::get_if<core::Start>(&action)) return CheckStart(*start);
+  if (const auto* stop = std::get_if<core::Stop>(&action)) return CheckStop(*stop);
+  if (const auto* remove = std::get_if<core::Remove>(&action)) return CheckRemove(*remove);
+  const api::JobStatus& status = world_.stored.status;
+  const auto ttl = world_.stored.spec.run_policy.ttl_seconds_after_finished;
+  if (!api::IsTerminal(status) || !ttl ||
+      world_.Wall() < *status.completion_time + std::chrono::seconds(*ttl)) {
+    Found("the job is deleted before its time");
+  }
+  if (policy_.end_leftovers && world_.AnyLive()) Found("the job is deleted while replicas live");
+}
+
+void Checks::CheckStart(const core::Start& start) {
+  const api::JobStatus& status = world_.stored.status;
+  const std::string name = api::ToString(start.id);
+  if (api::IsTerminal(status)) Found(name + " is started after the job has ended");
+  if (api::Has(status, "Suspended")) Found(name + " is started while the job is suspended");
+  if (status.completed.contains(start.id)) Found(name + " is started though it is completed");
+  if (!InRange(start.id)) Found(name + " is started though nobody asked for it");
+  const api::Unit unit = UnitIn(status, start.id);
+  if (unit.attempt != start.attempt)
+    Found(name + " is started in an attempt that is not published");
+  if (unit.not_before > world_.Wall()) Found(name + " is started before its pause is over");
+  for (const Incarnation& one : world_.all) {
+    const core::ReplicaState& r = one.state;
+    if (one.live && r.id == start.id && r.attempt != start.attempt) {
+      Found(name + " is started while its old incarnation lives");
+    }
+    if (one.live && InGang(r.id) && InGang(start.id) && r.attempt != start.attempt) {
+      Found("two generations of a gang live");
+    }
+    if (!one.live && r.id == start.id && r.attempt == start.attempt && one.observed) {
+      Found(name + " is started twice in one attempt");
+    }
+  }
+}
+
+void Checks::CheckStop(const core::Stop& stop) {
+  const api::JobStatus& status = world_.stored.status;
+  const auto it = std::ranges::find_if(world_.all, [&](const Incarnation& one) {
+    return one.state.incarnation == stop.incarnation;
+  });
+  if (it == world_.all.end()) return Found("a stop names no incarnation");
+  const api::Unit unit = UnitIn(status, stop.id);
+  const bool wanted = InRange(stop.id) && it->state.attempt == unit.attempt;
+  const bool ending = api::IsTerminal(status) || api::Has(status, "Suspended");
+  if (wanted && !ending) Found(it->state.incarnation + " is stopped though it is wanted");
+  if (!stop.graceful && !ending && unit.planned && InRange(stop.id)) {
+    Found(it->state.incarnation + " gets no grace in a planned restart");
+  }
+}
+
+void Checks::CheckRemove(const core::Remove& remove) {
+  const api::JobStatus& status = world_.stored.status;
+  for (const Incarnation& one : world_.all) {
+    if (one.state.incarnation != remove.incarnation) continue;
+    if (one.live) Found(remove.incarnation + " is removed while it lives");
+    const bool ending = api::IsTerminal(status) || api::Has(status, "Suspended");
+    if (!ending && InRange(remove.id) && one.state.attempt == UnitIn(status, remove.id).attempt) {
+      Found(remove.incarnation + " is removed while its attempt is wanted");
+    }
+  }
+}
+
+// ---- From turn to turn ----
+
+void Checks::ByHand() {
+  planned_allowed_ = true;
+  ForgetRows(world_.stored.status);
+}
+
+void Checks::TurnOver(const controller::Turn& turn, bool undisturbed) {
+  if (turn.error || !undisturbed) return;
+  for (Incarnation& one : world_.all) one.observed |= !one.gone;
+  const api::Job& job = world_.stored;
+  const api::JobStatus& status = job.status;
+  const Time now = world_.Wall();
+  const auto expect = [&](Time time, const char* what) {
+    if (!turn.look_again || *turn.look_again > time) {
+      Found(std::string("nobody looks again when ") + what);
+    }
+  };
+  if (api::IsTerminal(status)) {
+    const auto ttl = job.spec.run_policy.ttl_seconds_after_finished;
+    if (!ttl || world_.deleted) return;
+    const Time expiry = *status.completion_time + std::chrono::seconds(*ttl);
+    if (now < expiry) expect(expiry, "the time to live is over");
+    return;
+  }
+  if (job.spec.run_policy.suspend) {
+    if (!api::Has(status, "Suspended")) Found("suspend is not heeded");
+    return;
+  }
+  if (!status.start_time) return Found("a turn is over, and the job has no start time");
+  if (const auto seconds = job.spec.run_policy.active_deadline_seconds) {
+    const Time deadline = *status.start_time + std::chrono::seconds(*seconds);
+    if (now >= deadline) Found("the deadline has passed, and nothing is done");
+    expect(deadline, "the deadline passes");
+  }
+  bool old_lives = false;
+  std::set<ReplicaId> there;
+  for (const Incarnation& one : world_.all) {
+    if (!one.gone) there.insert(one.state.id);
+    old_lives |=
+        one.live && one.state.id.role != Role::kEvaluator &&
+        (!InRange(one.state.id) || one.state.attempt != UnitIn(status, one.state.id).attempt);
+    if (one.live && !one.state.deleting && !InRange(one.state.id)) {
+      Found(one.state.incarnation + " was scaled away and is left running");
+    }
+  }
+  if (old_lives || turn.acted) return;
+  bool trained = true;  // only evaluators are awaited
+  for (const auto& [role, spec] : job.spec.replicas) {
+    for (int32_t i = 0; i < spec.replicas; ++i) {
+      const ReplicaId id{role, i};
+      trained &= role == Role::kEvaluator || !Decides(id) || status.completed.contains(id);
+    }
+  }
+  for (const auto& [role, spec] : job.spec.replicas) {
+    if (trained && role != Role::kEvaluator) continue;
+    for (int32_t i = 0; i < spec.replicas; ++i) {
+      const ReplicaId id{role, i};
+      const Time from = UnitIn(status, id).not_before;
+      if (there.contains(id) || status.completed.contains(id) || from <= now) continue;
+      expect(from, "a pause is over");
+    }
+  }
+}
+
+void Checks::AtEnd() {
+  const api::Job& job = world_.stored;
+  if (!api::IsTerminal(job.status)) return Found("the job never ends");
+  const bool must_end =
+      policy_.end_leftovers || job.spec.run_policy.clean_pod_policy != api::CleanPodPolicy::kNone;
+  if (must_end && world_.AnyLive()) Found("replicas outlive the job");
+  if (job.spec.run_policy.ttl_seconds_after_finished && !world_.deleted) {
+    Found("the job outlives its time to live");
+  }
+}
+
+}  // namespace backend::sim
