@@ -92,18 +92,17 @@ Result<std::vector<std::string>> RemoveRecords(const FoundJob& job, bool with_ou
   return kept;
 }
 
-void DropExpired(const std::vector<Listed>& jobs) {
-  for (const Listed& listed : jobs) {
-    const api::JobStatus status = listed.dir.LoadStatus();
-    if (!status.completion_time || listed.dir.IsAlive()) continue;
-    auto job = listed.dir.LoadJob();
-    if (!job || !job->spec.run_policy.ttl_seconds_after_finished) continue;
-    const auto ttl = std::chrono::seconds(*job->spec.run_policy.ttl_seconds_after_finished);
-    if (io::Now() >= *status.completion_time + ttl) {
-      base::IgnoreError(RemoveRecords({listed.name_space, listed.name, listed.dir}, false),
-                        "tried again at the next listing");
-    }
-  }
+bool DropIfExpired(const Listed& listed, const api::JobStatus& status) {
+  if (!status.completion_time) return false;
+  // Few jobs have one, and a thousand manifests take a while to parse.
+  auto text = io::ReadFile(listed.dir.File("job.yaml"));
+  if (!text || text->find("ttlSecondsAfterFinished") == std::string::npos) return false;
+  auto job = listed.dir.LoadJob();
+  if (!job || !job->spec.run_policy.ttl_seconds_after_finished) return false;
+  const auto ttl = std::chrono::seconds(*job->spec.run_policy.ttl_seconds_after_finished);
+  if (io::Now() < *status.completion_time + ttl || listed.dir.IsAlive()) return false;
+  // After an error it is tried again at the next listing.
+  return RemoveRecords({listed.name_space, listed.name, listed.dir}, false).has_value();
 }
 
 }  // namespace cli

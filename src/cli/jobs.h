@@ -33,8 +33,8 @@ base::Result<base::Json> Ask(const FoundJob& job, base::JsonObject request);
 // Who types: for "stopped by …".
 std::string UserName();
 
-// Removes jobs whose ttlSecondsAfterFinished has passed; their output stays.
-void DropExpired(const std::vector<backend::local::Listed>& jobs);
+// Removes a job whose ttlSecondsAfterFinished has passed; its output stays. True: it is gone.
+bool DropIfExpired(const backend::local::Listed& listed, const api::JobStatus& status);
 
 // Removes the records of a job that nothing of lives any more; output, checkpoints and TensorBoard
 // logs only if told. Says what stays. kTaken: somebody has just made it run again.

@@ -34,8 +34,7 @@ std::string Ready(const api::JobStatus& status) {
   return fmt::format("{}/{}", ready, wanted);
 }
 
-Row RowOf(const Listed& job, base::Time now) {
-  const api::JobStatus status = job.dir.LoadStatus();
+Row RowOf(const Listed& job, const api::JobStatus& status, base::Time now) {
   const bool alive = !api::IsTerminal(status) && job.dir.IsAlive();
   Row row{.name = job.name, .state = StateWord(status, alive), .replicas = Ready(status)};
   if (status.progress.percent) row.progress = fmt::format("{:.0f}%", *status.progress.percent);
@@ -56,12 +55,14 @@ Row RowOf(const Listed& job, base::Time now) {
 
 int PsCommand(const Args& args) {
   const std::string space = args.Has("all-namespaces") ? "" : args.name_space();
-  DropExpired(backend::local::ListJobs(space));
-  const std::vector<Listed> jobs = backend::local::ListJobs(space);
+  std::vector<std::pair<Listed, api::JobStatus>> jobs;
+  for (Listed& job : backend::local::ListJobs(space)) {
+    api::JobStatus status = job.dir.LoadStatus();
+    if (!DropIfExpired(job, status)) jobs.emplace_back(std::move(job), std::move(status));
+  }
   if (args.json()) {
     base::JsonArray out;
-    for (const Listed& job : jobs) {
-      const api::JobStatus status = job.dir.LoadStatus();
+    for (const auto& [job, status] : jobs) {
       out.push_back(base::JsonObject{{"namespace", job.name_space},
                                      {"name", job.name},
                                      {"state", StateWord(status, job.dir.IsAlive())},
@@ -76,7 +77,7 @@ int PsCommand(const Args& args) {
   }
   std::vector<Row> rows = {{"NAME", "STATE", "REPLICAS", "PROGRESS", "RESTARTS", "AGE", "NOTE"}};
   const base::Time now = io::Now();
-  for (const Listed& job : jobs) rows.push_back(RowOf(job, now));
+  for (const auto& [job, status] : jobs) rows.push_back(RowOf(job, status, now));
   size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.name.size());
   const io::Terminal terminal = io::TerminalOf(1);

@@ -48,8 +48,8 @@ STAYS = """
 import os, time
 name = '{TRAINYARD_ROLE}-{TRAINYARD_INDEX}.{TRAINYARD_ATTEMPT}'.format(**os.environ)
 def up():
-    with open(f'up-{name}.part', 'w') as file: file.write(str(os.getpid()))
-    os.rename(f'up-{name}.part', f'up-{name}')
+    with open(f'{os.getpid()}.part', 'w') as file: file.write(str(os.getpid()))
+    os.rename(f'{os.getpid()}.part', f'up-{name}')
 def stay():
     up()
     while not os.path.exists('finish'): time.sleep(0.01)
@@ -145,7 +145,7 @@ class Yard:
             pids = {}
             for replica in replicas:
                 for file in self.home.glob(f"up-{replica}.[0-9]*"):
-                    if file.suffix != ".part" and (pid := int(file.read_text())) not in but and alive(pid):
+                    if (pid := int(file.read_text())) not in but and alive(pid):
                         pids[replica] = pid
             return pids if len(pids) == len(replicas) else None
         return wait_for(all_up, f"{replicas} up", seconds=30)

@@ -371,9 +371,11 @@ void LocalBackend::GuardGone(Incarnation& incarnation) {
   incarnation.control.reset();
   int status = 0;
   waitpid(guard, &status, 0);
-  if (WIFSIGNALED(status)) KillOrphans();
+  if (WIFSIGNALED(status)) {
+    KillOrphans();
+    Release(incarnation.cgroups);
+  }
   if (incarnation.ending) return;
-  Release(incarnation.cgroups);
   End(incarnation,
       {.code = 137, .signal = SIGKILL, .when = io::Now(), .disruption = "its guard was killed"});
 }
