@@ -236,6 +236,12 @@ Result<Plan> MakePlan(const Args& args) {
     plan.job.spec.run_policy.active_deadline_seconds =
         std::chrono::ceil<std::chrono::seconds>(deadline).count();
   }
+  if (args.Has("hang-restart")) {
+    const base::Duration hang =
+        TRY_AS("--hang-restart", base::ParseDuration(args.Get("hang-restart")));
+    if (hang < std::chrono::seconds(1)) return Invalid("--hang-restart: must be at least 1s");
+    plan.run.hang_seconds = std::chrono::ceil<std::chrono::seconds>(hang).count();
+  }
   if (args.Has("restart-scope")) {
     plan.job.extensions.restart_scope = TRY(Choice(args, "restart-scope", kScopes));
   }

@@ -25,6 +25,8 @@ std::vector<Flag> JobFlags() {
       {"restart-scope", 0, "SCOPE",
        "Auto, Replica or Job: who is restarted with a replica that failed"},
       {"backoff-limit", 0, "N", "restarts before the job has failed (default 3)"},
+      {"hang-restart", 0, "TIME",
+       "restart a training that has made no progress for this long (default: only say so)"},
       {"deadline", 0, "TIME", "the longest the job may run: 90s, 10m, 2h"},
       {"worker-memory", 0, "SIZE", "memory limit of each worker and chief: 512Mi, 2G"},
       {"worker-cpu", 0, "CPUS", "CPU limit of each worker and chief: 0.5, 2"},

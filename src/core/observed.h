@@ -25,7 +25,8 @@ struct Ending {
   std::string memory_limit_by;
   int64_t memory_limit = 0;
   int64_t memory_peak = 0;
-  std::string start_error;              // it never ran: the words say why
+  std::string hang;         // aborted by us because it got nowhere: "no progress for 12:00"
+  std::string start_error;  // it never ran: the words say why
   std::vector<std::string> last_lines;  // the end of its log, oldest first
 
   bool operator==(const Ending&) const = default;

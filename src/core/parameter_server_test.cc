@@ -59,6 +59,18 @@ TEST(ParameterServers, OneThatSomebodyDeletesExplainsTheChiefsError) {
   EXPECT_EQ(world.job.status.restarts, 0);
 }
 
+// Found by the simulator, seed 109412.
+TEST(ParameterServers, TheChiefIsNotStartedWhileTheOldOneLives) {
+  World world(PsJob());
+  world.Settle().After(1min).Of(kPs0).deleting = true;
+  world.End(kChief0, 1);
+  world.Pass(/*perform=*/false);
+  world.Vanish(kChief0);
+  EXPECT_EQ(Started(world.Pass(false)), std::vector<ReplicaId>());
+  world.Vanish(kPs0);
+  EXPECT_EQ(Started(world.Pass(false)), (std::vector{kChief0, kPs0}));
+}
+
 TEST(ParameterServers, AWorkerThatSomebodyDeletesKeepsItsGraceWhenAnotherFails) {
   World world(PsJob());
   world.Settle().After(1min).Of(kWorker0).deleting = true;

@@ -545,7 +545,7 @@ class Pass {
 
   void Act() {
     bool old_gang_lives = false;
-    std::set<ReplicaId> occupied;
+    std::set<ReplicaId> occupied, wait;
     for (const ReplicaState& r : replicas_) {
       occupied.insert(r.id);
       if (IsCurrent(r) && !(BUG(kRemoveCurrent) && HasEnded(r))) continue;
@@ -555,6 +555,8 @@ class Pass {
       }
       old_gang_lives |=
           InGang(r.id.role) && (IsGang() || (InRange(r.id) && !status_.units.contains(r.id)));
+      // A coordinator that meets a parameter server on its way out loses it, and fails.
+      if (r.id.role == Role::kPs && InRange(r.id)) wait = Coordinators(job_);
       // The survivors of a broken gang have nothing left to save and may hang in a collective.
       AskToEnd(r, !InRange(r.id) || (UnitOf(r.id).planned && !BUG(kNoGrace)));
     }
@@ -564,7 +566,7 @@ class Pass {
       if (InGang(role) && ((old_gang_lives && !BUG(kTwoGenerations)) || TrainingIsDone())) continue;
       for (int32_t i = 0; i < spec.replicas + BUG(kStartOneMore); ++i) {
         const ReplicaId id{role, i};
-        if (occupied.contains(id)) continue;
+        if (occupied.contains(id) || wait.contains(id)) continue;
         if (status_.completed.contains(id) && !BUG(kIgnoreCompleted)) continue;
         const api::Unit& unit = UnitOf(id);
         // A pause longer than we ever make was written under another clock.

@@ -111,6 +111,7 @@ std::string WhatHappened(const Ending& ending) {
     if (ending.memory_peak > 0) text += ", peak " + Mebibytes(ending.memory_peak);
     return text + ", by " + ending.memory_limit_by + ")";
   }
+  if (!ending.hang.empty()) return "hung (" + ending.hang + ", aborted)";
   if (!ending.disruption.empty()) return "was taken away: " + ending.disruption;
   if (ending.signal != 0) {
     const char* name = sigabbrev_np(ending.signal);

@@ -99,7 +99,8 @@ Result<RunFile> JobDir::LoadRun() const {
               .python = base::StringOr(json, "python"),
               .directory = base::StringOr(json, "directory"),
               .output = base::StringOr(json, "output"),
-              .first_port = static_cast<int32_t>(base::IntOr(json, "firstPort"))};
+              .first_port = static_cast<int32_t>(base::IntOr(json, "firstPort")),
+              .hang_seconds = base::IntOr(json, "hangSeconds")};
   if (const Json* ports = base::Find(json, "ports"); ports && ports->is_array()) {
     for (const Json& port : ports->get_array()) {
       if (port.is_int64()) run.ports.push_back(static_cast<int32_t>(port.get_int64()));
@@ -112,12 +113,13 @@ Result<> JobDir::SaveRun(const RunFile& run) const {
   JsonArray ports;
   for (int32_t port : run.ports) ports.emplace_back(port);
   return io::ReplaceFile(File("run.json"),
-                              base::IndentedJson(JsonObject{{"script", run.script},
-                                                            {"python", run.python},
-                                                            {"directory", run.directory},
-                                                            {"output", run.output},
-                                                            {"firstPort", run.first_port},
-                                                            {"ports", std::move(ports)}}));
+                         base::IndentedJson(JsonObject{{"script", run.script},
+                                                       {"python", run.python},
+                                                       {"directory", run.directory},
+                                                       {"output", run.output},
+                                                       {"firstPort", run.first_port},
+                                                       {"hangSeconds", run.hang_seconds},
+                                                       {"ports", std::move(ports)}}));
 }
 
 JobDir Locate(const std::string& name_space, const std::string& name) {

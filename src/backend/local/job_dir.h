@@ -36,6 +36,7 @@ struct RunFile {
   std::string directory;       // working directory of the replicas
   std::string output;          // TRAINYARD_OUTPUT_DIR
   int32_t first_port = 0;      // -p: first of a range; 0: leased
+  int64_t hang_seconds = 0;    // --hang-restart; 0: hangs are told, not acted on
   std::vector<int32_t> ports;  // in the order of the replicas, as last leased
   bool operator==(const RunFile&) const = default;
 };

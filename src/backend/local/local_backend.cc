@@ -60,8 +60,9 @@ std::map<std::string, int64_t> Fields(std::string_view line) {
   return out;
 }
 
-// Whether what changed is something that deeds or people rely on: restarts, completions, the end. The rest (who was
-// seen, progress) is found again by looking, and syncing it would cost every start and every step some milliseconds.
+// Whether what changed is something that deeds or people rely on: restarts, completions, the end.
+// The rest (who was seen, progress) is found again by looking, and syncing it would cost every
+// start and every step some milliseconds.
 bool RestsOnIt(const api::JobStatus& before, const api::JobStatus& after) {
   return before.attempt != after.attempt || before.restarts != after.restarts ||
          before.disruptions != after.disruptions || before.completed != after.completed ||
@@ -381,6 +382,7 @@ void LocalBackend::GuardGone(Incarnation& incarnation) {
 
 void LocalBackend::End(Incarnation& incarnation, core::Ending ending) {
   if (ending.code != 0) ending.last_lines = LastLines(incarnation.id);
+  if (ending.signal == SIGABRT) ending.hang = incarnation.aborted;
   incarnation.ending = std::move(ending);
 }
 
@@ -446,6 +448,17 @@ std::vector<std::string> LocalBackend::LastLines(ReplicaId id) const {
   }
   if (out.size() > kTailLines) out.erase(out.begin(), out.end() - kTailLines);
   return out;
+}
+
+void LocalBackend::AbortTraining(const std::string& words) {
+  for (auto& [key, incarnation] : incarnations_) {
+    const bool trains =
+        incarnation.id.role != api::Role::kPs && incarnation.id.role != api::Role::kEvaluator;
+    if (!trains || !incarnation.guard || !incarnation.program) continue;
+    incarnation.aborted = words;
+    kill(incarnation.program, SIGABRT);
+    kill(incarnation.program, SIGCONT);  // a stopped process would not see it
+  }
 }
 
 bool LocalBackend::AnyAlive() const {

@@ -44,6 +44,9 @@ class LocalBackend : public Backend {
   // Hears all guards that have something to say, and clears away what a killed guard left.
   void Collect();
 
+  // Ends chiefs and workers with SIGABRT, so that Python prints where each thread is; `words` say why.
+  void AbortTraining(const std::string& words);
+
   bool AnyAlive() const;
   // Ports for a job whose shape has changed; those of unchanged replicas stay.
   base::Result<> LeasePortsFor(const api::Job& job);
@@ -70,6 +73,7 @@ class LocalBackend : public Backend {
     io::Fd control;
     bool stop_sent = false;
     bool kill_sent = false;
+    std::string aborted;  // why we sent SIGABRT
     base::Time started;
     Limits limits;
     std::string limits_by;

@@ -95,8 +95,10 @@ class Living {
       case Kind::kServers:
         add(Role::kPs, 1 + random.Below(2));
         add(Role::kWorker, 1 + random.Below(2));
-        if (random.Chance(70))
-          add(random.Chance(80) ? Role::kChief : Role::kMaster, 1 + random.Below(2));
+        if (random.Chance(70)) {
+          const Role leader = random.Chance(80) ? Role::kChief : Role::kMaster;
+          add(leader, 1 + random.Below(2));
+        }
         break;
       case Kind::kIndependent:
         add(Role::kWorker, 1 + random.Below(3));

@@ -259,7 +259,8 @@ void World::DeleteBySomebody(int32_t subject) {
     Follow(one);
     Advance();
   }
-  Schedule(What::kVanish, random.Between(1s, 30s), subject, random.Chance(50) ? 1 : 0);
+  const int32_t without_ending = random.Chance(50) ? 1 : 0;
+  Schedule(What::kVanish, random.Between(1s, 30s), subject, without_ending);
 }
 
 void World::TakeAwayAll() {

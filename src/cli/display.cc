@@ -1,0 +1,201 @@
+#include "cli/display.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "backend/local/replica.h"
+#include "base/json.h"
+#include "io/process.h"
+
+namespace cli {
+namespace {
+
+using api::ReplicaId;
+using backend::local::LocalBackend;
+using base::Duration;
+using base::Time;
+using namespace std::chrono_literals;
+
+constexpr Duration kRedraw = 100ms;  // at most ten times a second
+constexpr Duration kSample = 1s;     // CPU and memory, while somebody looks
+constexpr Duration kSummary = 10s;   // one line, when the output is no terminal
+// A pipe that is ready takes this much without blocking.
+constexpr size_t kChunk = 4096;
+constexpr size_t kMostPending = 16 << 20;
+constexpr size_t kMostLosses = 64;
+
+std::string StateOf(const api::Job& job, const LocalBackend& world, ReplicaId id, Time now) {
+  if (job.status.completed.contains(id)) return "done";
+  for (const LocalBackend::Living& living : world.LivingReplicas()) {
+    if (living.id == id) return living.program ? "running" : "starting";
+  }
+  if (api::IsTerminal(job.status)) return "ended";
+  const auto unit = job.status.units.find(id);
+  const Time not_before =
+      unit != job.status.units.end() ? unit->second.not_before : job.status.gang.not_before;
+  if (not_before <= now) return "waiting";
+  return fmt::format("waits {}s",
+                     std::chrono::ceil<std::chrono::seconds>(not_before - now).count());
+}
+
+}  // namespace
+
+Display::Display(bool quiet, bool json)
+    : quiet_(quiet), json_(json), terminal_(io::TerminalOf(1)) {}
+
+void Display::Say(const std::string& line) {
+  said_.push_back(line);
+  stale_ = true;
+}
+
+void Display::Resized() {
+  terminal_ = io::TerminalOf(1);
+  stale_ = true;
+}
+
+std::optional<Time> Display::look_again() const {
+  if (quiet_) return std::nullopt;
+  if (stale_ || !pending_.empty()) return drawn_ + kRedraw;
+  if (terminal_.is_terminal && !json_) return sampled_ + kSample;
+  return std::nullopt;
+}
+
+void Display::TakeSample(const LocalBackend& world, Time now) {
+  const std::vector<io::ProcessState> all = io::ListProcesses();
+  const double seconds = std::chrono::duration<double>(now - sampled_).count();
+  const double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  std::map<ReplicaId, Sample> fresh;
+  for (const LocalBackend::Living& living : world.LivingReplicas()) {
+    Sample sample;
+    for (const io::ProcessState& process : io::DescendantsOf(living.guard, all)) {
+      sample.cpu_ticks += process.cpu_ticks;
+      sample.memory += process.resident_bytes;
+    }
+    if (const auto old = samples_.find(living.id); old != samples_.end()) {
+      const double used =
+          static_cast<double>(sample.cpu_ticks - old->second.cpu_ticks) / ticks_per_second;
+      sample.cpu_percent = std::max(0.0, 100 * used / seconds);
+    }
+    fresh[living.id] = sample;
+  }
+  samples_ = std::move(fresh);
+  sampled_ = now;
+  stale_ = true;
+}
+
+LiveModel Display::Model(const api::Job& job, const LocalBackend& world, const JobWatch& watch,
+                         Time now) const {
+  LiveModel model;
+  for (ReplicaId id : backend::local::ReplicasInOrder(job.spec)) {
+    LiveRow row{.name = api::Spoken(id), .state = StateOf(job, world, id, now)};
+    if (const events::ProgressTracker* tracker = watch.lines().progress(id)) {
+      const events::Progress seen = tracker->At(now);
+      row.step = seen.global_step;
+      row.steps_per_second = seen.steps_per_second;
+      for (const events::Metric& metric : seen.metrics) {
+        if (metric.name == "loss") row.loss = metric.value;
+      }
+      if (id == Leader(job.spec)) {
+        model.percent = seen.percent;
+        model.eta = seen.eta;
+      }
+    }
+    if (const auto sample = samples_.find(id); sample != samples_.end()) {
+      row.cpu_percent = sample->second.cpu_percent;
+      row.memory_bytes = sample->second.memory;
+    }
+    if (auto last = watch.lines().last(id)) row.since_output = now - *last;
+    model.rows.push_back(std::move(row));
+  }
+  model.losses = losses_;
+  model.restarts = job.status.restarts + job.status.disruptions;
+  model.note = note_;
+  return model;
+}
+
+void Display::Print(const LogLine& line, size_t width, Time now) {
+  if (!json_) {
+    pending_ += Prefixed(line, width, terminal_.colour) + "\n";
+    return;
+  }
+  pending_ += base::CompactJson(base::JsonObject{{"time", base::FormatTimeMicro(now)},
+                                                 {"replica", api::Spoken(line.id)},
+                                                 {"copies", line.others.size() + 1},
+                                                 {"line", line.text}}) +
+              "\n";
+}
+
+// Logs scroll above, the block stays at the bottom: take the block away, write the lines, draw it
+// again.
+void Display::Show(const api::Job& job, const LocalBackend& world, JobWatch& watch, Time now,
+                   bool last) {
+  if (quiet_) {
+    watch.lines().TakeAll();  // nobody wants them
+    said_.clear();
+    return;
+  }
+  const bool block = terminal_.is_terminal && !json_;
+  if (block && now >= sampled_ + kSample) TakeSample(world, now);
+  if (!last && (!stale_ || now < drawn_ + kRedraw)) return Write(false);
+  drawn_ = now;
+  if (pending_.size() > kMostPending)
+    return Write(last);  // they scroll by when the output moves again
+  if (block && block_lines_ > 0) pending_ += fmt::format("\x1b[{}A\r\x1b[J", block_lines_);
+  block_lines_ = 0;
+  const size_t width = PrefixWidth(backend::local::ReplicasInOrder(job.spec));
+  for (const LogLine& line : last ? watch.lines().TakeAll() : watch.lines().Take(now))
+    Print(line, width, now);
+  for (const std::string& line : said_) {
+    if (!json_) pending_ += "trainyard: " + line + "\n";
+  }
+  said_.clear();
+  if (job.status.progress.metrics.contains("loss")) {
+    const double loss = job.status.progress.metrics.at("loss");
+    if (losses_.empty() || losses_.back() != loss) losses_.push_back(loss);
+    if (losses_.size() > kMostLosses) losses_.erase(losses_.begin());
+  }
+  if (block && !last) {
+    pending_ += "\n";
+    const auto lines =
+        RenderBlock(Model(job, world, watch, now), terminal_.width - 1, terminal_.unicode);
+    for (const std::string& line : lines) pending_ += line + "\n";
+    block_lines_ = static_cast<int>(lines.size()) + 1;
+  } else if (!terminal_.is_terminal && !json_ && !last && now >= summary_ + kSummary) {
+    if (summary_ != Time()) {
+      pending_ +=
+          "trainyard: " + RenderLine(Model(job, world, watch, now), terminal_.unicode) + "\n";
+    }
+    summary_ = now;
+  }
+  stale_ = false;
+  Write(last);
+}
+
+// As much as the output takes without blocking, or all of it.
+void Display::Write(bool all) {
+  if (all) {
+    io::WriteOut(1, pending_);
+    pending_.clear();
+    return;
+  }
+  size_t written = 0;
+  while (written < pending_.size()) {
+    pollfd ready{1, POLLOUT, 0};
+    if (poll(&ready, 1, 0) <= 0) break;
+    const ssize_t size =
+        write(1, pending_.data() + written, std::min(kChunk, pending_.size() - written));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) {
+      written = pending_.size();  // the reader is gone; the job is not
+      break;
+    }
+    written += static_cast<size_t>(size);
+  }
+  pending_.erase(0, written);
+}
+
+}  // namespace cli
