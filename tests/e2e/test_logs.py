@@ -38,26 +38,31 @@ def seen(yard, replica):
         return False
 
 
+def told(text):
+    """(replica, words) of each log line, whatever the width of the prefix."""
+    return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line.startswith("worker/")]
+
+
 def test_lines_of_several_replicas_are_merged_by_time(yard):
-    wanted = [f"worker/{i % 2}  turn {i}" for i in range(6)]
-    out = take_turns(yard)
-    assert [line for line in out.splitlines() if "turn" in line] == wanted
-    assert yard.run("logs").splitlines() == wanted
-    assert yard.run("logs", "--tail", 2).splitlines() == wanted[-2:]
-    assert yard.run("logs", "-i", "worker/1").splitlines() == wanted[1::2]
-    assert yard.run("logs", "-i", "worker-1").splitlines() == wanted[1::2]
-    assert yard.run("logs", "--grep", "turn 3").splitlines() == [wanted[3]]
-    assert yard.run("logs", "--since", "1h").splitlines() == wanted
+    wanted = [(f"worker/{i % 2}", f"turn {i}") for i in range(6)]
+    assert told(take_turns(yard)) == wanted
+    assert told(yard.run("logs")) == wanted
+    assert told(yard.run("logs", "--tail", 2)) == wanted[-2:]
+    assert told(yard.run("logs", "-i", "worker/1")) == wanted[1::2]
+    assert told(yard.run("logs", "-i", "worker-1")) == wanted[1::2]
+    assert told(yard.run("logs", "-i", "worker")) == wanted
+    assert told(yard.run("logs", "--grep", "turn 3")) == [wanted[3]]
+    assert told(yard.run("logs", "--since", "1h")) == wanted
     assert yard.run("logs", "--tail", 0) == ""
     lines = [json.loads(line) for line in yard.run("logs", "--json").splitlines()]
-    assert [(line["replica"], line["line"]) for line in lines] == [(f"worker/{i % 2}", f"turn {i}") for i in range(6)]
+    assert [(line["replica"], line["line"]) for line in lines] == wanted
 
 
 def test_logs_follow_until_the_job_has_ended(yard):
     run = yard.start("run", "-w", 1, yard.staying("print('early', flush=True)") )
     yard.up("worker-0")
     follow = yard.start("logs", "-f")
-    assert follow.stdout.readline() == "worker/0  early\n"
+    assert told(follow.stdout.readline()) == [("worker/0", "early")]
     yard.finish()
     yard.end(run)
     yard.end(follow)
@@ -133,16 +138,27 @@ sys.stdout.buffer.write(b'bad \xff\xfe \x00 end\n' + b'x' * 300000 + b'\nlast\n'
         json.loads(line)
 
 
+def test_an_error_that_is_no_text_is_told_and_does_not_spoil_the_status(yard):
+    script = yard.script(r"""
+import sys
+sys.stdout.buffer.write(b'ValueError: caf\xe9\n')
+sys.exit(3)
+""")
+    yard.run("run", "-w", 1, script, status=3, errors="replace")
+    assert yard.has("train-1", "Failed")
+    assert "ValueError: caf\ufffd" in yard.run("why")
+    assert "Failed" in yard.run("ps")
+
+
 def test_a_flood_of_lines_is_kept_whole(yard):
     yard.run("run", yard.script("for i in range(20000): print('line', i)"))
     lines = yard.run("logs", "-i", "worker/1").splitlines()
-    assert [line.split("  ")[1] for line in lines] == [f"line {i}" for i in range(20000)]
+    assert [line.split(maxsplit=1)[1] for line in lines] == [f"line {i}" for i in range(20000)]
 
 
 def test_a_last_line_without_an_end_is_shown(yard):
     out = yard.run("run", "-w", 1, yard.script("import sys; sys.stdout.write('no newline')"))
-    assert "worker/0  no newline" in out
-    assert "worker/0  no newline" in yard.run("logs")
+    assert told(out) == told(yard.run("logs")) == [("worker/0", "no newline")]
 
 
 def test_a_reader_that_leaves_early_ends_the_reader_not_the_job(yard):
@@ -184,4 +200,4 @@ def test_a_reader_that_stops_reading_does_not_stop_the_supervisor(yard):
 def test_standard_input_is_left_alone(yard):
     done = subprocess.run(f"printf 'for later\\n' | ({BINARY} run -w 1 {yard.script('import sys; print(repr(sys.stdin.read()))')};"
                           " cat)", shell=True, env=yard.env, capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout.endswith("for later\n") and "worker/0  ''" in done.stdout
+    assert done.stdout.endswith("for later\n") and told(done.stdout) == [("worker/0", "''")]
