@@ -150,7 +150,7 @@ void Supervisor::TakeTurn(Time now) {
     display_.Say(turn.error->text());
     look_again_ = now + kRetry;
   }
-  turn_now_ = turn.acted && !turn.error;
+  turn_now_ = turn.removed && !turn.error;
   if (job_.status.attempt != attempt) {
     watch_.Restarted(now);
     stall_told_ = false;

@@ -26,6 +26,7 @@ Turn Step(backend::Backend& world, api::Job& job, const core::Policy& policy, ba
       return turn;
     }
     turn.acted = true;
+    turn.removed |= std::holds_alternative<core::Remove>(action);
   }
   return turn;
 }

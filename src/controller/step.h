@@ -16,7 +16,10 @@
 namespace controller {
 
 struct Turn {
-  bool acted = false;  // something was done: look again as soon as the world may have changed
+  bool acted = false;  // something was done
+  // Something is out of the way, and the world will not say so by itself: look again at once. (It
+  // answers starts and stops in its own time; hard stops are repeated every turn until then.)
+  bool removed = false;
   std::optional<base::Time> look_again;  // at this time at the latest
   std::optional<base::Error>
       error;  // publishing or an action failed; what is left undone comes again next turn

@@ -9,8 +9,9 @@ HELLO = "import os; print('hello from', os.environ['TRAINYARD_ROLE'], os.environ
 
 def test_two_workers_run_and_the_job_succeeds(yard):
     out = yard.run("run", yard.script(HELLO))
-    assert "worker/0  hello from worker 0" in out
-    assert "worker/1  hello from worker 1" in out
+    lines = [line.split(maxsplit=1) for line in out.splitlines()]
+    assert ["worker/0", "hello from worker 0"] in lines
+    assert ["worker/1", "hello from worker 1"] in lines
     assert "train-1 succeeded" in out
     assert yard.has("train-1", "Succeeded")
 
