@@ -160,6 +160,20 @@ def test_an_edited_script_does_not_change_a_running_job(yard):
     assert yard.log("train-1", "worker-0").count("first edition") == 2
 
 
+def test_a_restart_after_an_edit_finds_the_same_modules(yard):
+    (yard.home / "lib").mkdir()
+    yard.script("", "lib/of_env_file.py")
+    yard.script("", "beside.py")
+    env = yard.script(f"PYTHONPATH={yard.home}/lib\n", "my.env")
+    script = yard.staying("import beside, of_env_file")
+    run = yard.start("run", "-w", 1, "-e", env, script)
+    before = yard.up("worker-0")
+    script.write_text("raise SystemExit('second edition')")
+    yard.kill(before["worker-0"])
+    yard.up("worker-0", but=before.values())
+    finish(yard, run, restarts=1)
+
+
 def test_the_exit_of_preemption_is_a_disruption_and_never_the_end(yard):
     script = yard.script("import os; os._exit(42 if int(os.environ['TRAINYARD_ATTEMPT']) < 2 else 0)")
     yard.run("run", "-w", 1, "--restart", "Never", "--backoff-limit", 0, script)

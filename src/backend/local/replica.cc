@@ -151,9 +151,11 @@ Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t a
     }
   }
   if (script != context.run.script) {
-    const char* path = std::getenv("PYTHONPATH");
+    const std::string* given = Lookup(out.added, "PYTHONPATH");
+    const char* ours = std::getenv("PYTHONPATH");
+    const std::string path = given ? *given : ours ? ours : "";
     out.added.emplace_back("PYTHONPATH",
-                           io::DirName(context.run.script) + (path ? ":" + std::string(path) : ""));
+                           io::DirName(context.run.script) + (path.empty() ? "" : ":" + path));
   }
   if (StringsAt(*container, "command").empty()) {
     return base::Invalid(
