@@ -26,5 +26,16 @@ TEST(Json, IndentsForPeople) {
   EXPECT_EQ(IndentedJson(*ParseJson(R"({"a":[1,{}]})")), "{\n  \"a\": [\n    1,\n    {}\n  ]\n}\n");
 }
 
+TEST(Json, WritesBytesThatAreNoTextAsReplacementCharacters) {
+  const std::string bad = std::string("a\xff\xc3") + "b\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf end";
+  const std::string text = CompactJson(JsonObject{{bad, bad}, {"good", "äß→😀"}});
+  const auto read = ParseJson(text);
+  ASSERT_TRUE(read) << text;
+  EXPECT_EQ(StringOr(*read, "good"), "äß→😀");
+  const auto again = ParseJson(IndentedJson(*read));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, *read);
+}
+
 }  // namespace
 }  // namespace base

@@ -251,7 +251,10 @@ Result<Plan> MakePlan(const Args& args) {
   }
   if (args.Has("namespace") || plan.job.metadata.name_space.empty())
     plan.job.metadata.name_space = args.name_space();
-  if (args.Has("name")) plan.job.metadata.name = args.Get("name");
+  if (args.Has("name")) {
+    plan.job.metadata.name = args.Get("name");
+    if (plan.job.metadata.name.empty()) return Invalid("metadata.name: --name must not be empty");
+  }
   api::Job checked = plan.job;
   if (checked.metadata.name.empty()) checked.metadata.name = plan.base_name + "-999999";
   if (auto errors = api::Validate(checked); !errors.empty()) {

@@ -1,7 +1,7 @@
 // trainyard-guard: runs one replica and lets nothing of it survive.
 //
-//   trainyard-guard --record FILE [--cgroup DIR]... [--memory-limit BYTES [--poll]] -- PROGRAM
-//   [ARG]...
+//   trainyard-guard --record FILE [--cgroup DIR]... [--memory-limit BYTES [--poll]]
+//                   [--descriptors N] -- PROGRAM [ARG]...
 //
 // The supervisor starts one guard a replica; the guard starts the program. Descriptor 3 is a socket
 // to the supervisor. The guard is the subreaper of the program: whatever the program starts, in
@@ -38,6 +38,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -60,6 +61,7 @@ struct Options {
   int cgroup_count = 0;
   long long memory_limit = 0;
   bool poll_memory = false;
+  unsigned long long descriptors = 0;  // the program's soft limit; 0: ours
   char** program = nullptr;
 };
 
@@ -89,6 +91,8 @@ Options Parse(int argc, char** argv) {
       options.record = argv[++i];
     } else if (strcmp(arg, "--memory-limit") == 0 && i + 1 < argc) {
       options.memory_limit = atoll(argv[++i]);
+    } else if (strcmp(arg, "--descriptors") == 0 && i + 1 < argc) {
+      options.descriptors = strtoull(argv[++i], nullptr, 10);
     } else if (strcmp(arg, "--cgroup") == 0 && i + 1 < argc && options.cgroup_count < kMaxCgroups) {
       options.cgroups[options.cgroup_count++] = argv[++i];
     } else {
@@ -261,6 +265,11 @@ void RemoveCgroups(const Options& options) {
     close(fd);
   }
   close(kControl);
+  rlimit limit{};
+  if (options.descriptors && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = options.descriptors;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
   const int null = open("/dev/null", O_RDONLY);
   if (null > 0) {
     dup2(null, 0);

@@ -1,7 +1,7 @@
 """Several jobs at once, many replicas, many records."""
 
 import json
-import os
+import resource
 import shutil
 import time
 
@@ -64,7 +64,11 @@ def test_64_replicas_start_and_finish(yard):
     assert all("here" in yard.log("train-1", f"worker-{i}") for i in range(64))
 
 
-def test_600_replicas_of_a_program_start_and_finish(yard):
+def limit_descriptors(soft):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def test_more_replicas_live_at_once_than_descriptors_are_allowed_at_first(yard):
     manifest = yard.script("""
 apiVersion: kubeflow.org/v1
 kind: TFJob
@@ -73,16 +77,25 @@ spec:
   successPolicy: AllWorkers
   tfReplicaSpecs:
     Worker:
-      replicas: 600
-      template: {spec: {containers: [{name: tensorflow, image: a, command: ["true"]}]}}
+      replicas: 300
+      template:
+        spec:
+          containers:
+            - name: tensorflow
+              image: a
+              command: [sh, -c, "ulimit -n >up-$TRAINYARD_INDEX; while [ ! -e finish ]; do sleep 0.5; done"]
 """, "job.yaml")
-    yard.run("run", "-f", manifest)
-    assert yard.status("crowd")["replicaStatuses"]["Worker"]["succeeded"] == 600
+    run = yard.start("run", "-f", manifest, preexec_fn=lambda: limit_descriptors(256))
+    files = wait_for(lambda: up if len(up := list(yard.home.glob("up-*"))) == 300 else None, "300 replicas up")
+    wait_for(lambda: all(file.read_text() for file in files), "all have told")
+    assert {file.read_text() for file in files} == {"256\n"}  # the replicas see what the user has
+    yard.finish()
+    yard.end(run)
+    assert yard.status("crowd")["replicaStatuses"]["Worker"]["succeeded"] == 300
 
 
 def test_a_small_limit_of_descriptors_is_enough_for_a_small_job(yard):
-    import resource
-    yard.run("run", yard.script("pass"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096)))
+    yard.run("run", yard.script("pass"), preexec_fn=lambda: limit_descriptors(64))
 
 
 def test_ps_answers_with_a_thousand_finished_jobs(yard):

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,6 +85,15 @@ std::vector<std::string> CgroupsIn(std::string_view record) {
   return out;
 }
 
+// A replica costs us two descriptors, and most systems allow 1024 until one asks for more. Returns
+// what it was before, for the replicas, or 0 when nothing was changed.
+uint64_t AllowDescriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return 0;
+  const uint64_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? before : 0;
+}
+
 int64_t GraceMs(const base::Json& pod_template) {
   const base::Json* spec = base::Find(pod_template, "spec");
   const int64_t seconds =
@@ -105,6 +115,7 @@ void EndStrays(const JobDir& dir) {
 
 Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api::Job& job) {
   std::unique_ptr<LocalBackend> out(new LocalBackend(std::move(claim)));
+  out->users_descriptors_ = AllowDescriptors();
   // Orphans of a killed guard come to us.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   out->guard_program_ = TRY(GuardProgram());
@@ -304,6 +315,9 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
     spawn.argv.insert(
         spawn.argv.end(),
         {"--memory-limit", std::to_string(incarnation.limits.memory_bytes), "--poll"});
+  }
+  if (users_descriptors_) {
+    spawn.argv.insert(spawn.argv.end(), {"--descriptors", std::to_string(users_descriptors_)});
   }
   spawn.argv.push_back("--");
   spawn.argv.insert(spawn.argv.end(), command.argv.begin(), command.argv.end());

@@ -100,6 +100,7 @@ class LocalBackend : public Backend {
   JobDir dir_;
   io::Lock lock_;
   std::string guard_program_;
+  uint64_t users_descriptors_ = 0;  // the soft limit we were started with; 0: as it is
   EnvList env_file_;
 
   RunFile run_;
