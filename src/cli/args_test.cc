@@ -78,8 +78,8 @@ TEST(Commands, NoCommandHasTwoFlagsOfOneNameOrLetter) {
     for (const std::vector<Flag>& flags : {command.flags, CommonFlags()}) {
       for (const Flag& flag : flags) {
         EXPECT_TRUE(names.insert(flag.name).second) << command.name << " --" << flag.name;
-        if (flag.letter)
-          EXPECT_TRUE(letters.insert(flag.letter).second) << command.name << " -" << flag.letter;
+        if (!flag.letter) continue;
+        EXPECT_TRUE(letters.insert(flag.letter).second) << command.name << " -" << flag.letter;
       }
     }
   }

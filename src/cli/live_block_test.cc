@@ -36,7 +36,7 @@ TEST(RenderBlock, ShowsARowAReplicaAndTheProgress) {
                 "  role      state    step    loss  step/s  cpu    mem  last",
                 "  worker/0  running   412  0.2914    31.8  96%  310Mi  0.2s",
                 "  worker/1  running   409  0.2921    31.4  94%  309Mi  0.1s",
-                "  █▂▁ loss  41% ████████············   ETA 38s   restarts 0  ",
+                "  █▃▁ loss  41% ████████············   ETA 38s   restarts 0",
             }));
 }
 
@@ -58,7 +58,7 @@ TEST(RenderBlock, DropsColumnsBeforeItCuts) {
 TEST(RenderBlock, HasNoColumnThatSaysNothing) {
   LiveModel model;
   model.rows = {{.name = "ps/0", .state = "starting"}};
-  EXPECT_EQ(RenderBlock(model, 80, true)[0], "  role  state   ");
+  EXPECT_EQ(RenderBlock(model, 80, true)[0], "  role  state");
 }
 
 TEST(RenderBlock, TellsOfManyReplicasInOneLine) {
