@@ -156,6 +156,7 @@ std::vector<std::string> RenderBlock(const LiveModel& model, int width, bool uni
   if (unicode && model.losses.size() > 1) foot += " " + Sparkline(model.losses) + " loss ";
   for (const std::string& part : Parts(model, unicode, width >= 60)) foot += " " + part + "  ";
   lines.push_back(Elide(foot, width));
+  for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
   return lines;
 }
 

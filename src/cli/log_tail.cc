@@ -1,6 +1,7 @@
 #include "cli/log_tail.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -70,17 +71,23 @@ std::vector<TimedChunk> ReadInOrder(std::map<api::ReplicaId, LogTail>& tails,
                                     const backend::local::JobDir& dir) {
   std::vector<TimedChunk> out;
   for (auto& [id, tail] : tails) {
+    const auto take = [&](base::Time time, size_t limit) {
+      const int64_t begin = tail.offset();
+      std::string bytes = tail.ReadNew(limit);
+      if (bytes.empty()) return false;
+      out.push_back({id, time, begin, std::move(bytes)});
+      return true;
+    };
     base::Time latest;
     for (const Note& note : Notes(dir.LogFile(id))) {
       latest = note.time;
-      if (note.offset <= tail.offset()) continue;
-      std::string bytes = tail.ReadNew(static_cast<size_t>(note.offset - tail.offset()));
-      if (!bytes.empty()) out.push_back({id, note.time, std::move(bytes)});
+      if (note.offset > tail.offset())
+        take(note.time, static_cast<size_t>(note.offset - tail.offset()));
     }
-    for (std::string rest; !(rest = tail.ReadNew()).empty();)
-      out.push_back({id, latest, std::move(rest)});
+    while (take(latest, 1 << 20)) {
+    }
   }
-  std::ranges::stable_sort(out, {}, &TimedChunk::time);
+  std::ranges::sort(out, {}, [](const TimedChunk& c) { return std::tuple(c.time, c.id, c.begin); });
   return out;
 }
 

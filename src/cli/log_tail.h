@@ -38,7 +38,8 @@ int64_t OffsetAt(const std::string& log_file, base::Time time);
 
 struct TimedChunk {
   api::ReplicaId id;
-  base::Time time;  // when it was seen; the epoch if nobody noted it
+  base::Time time;    // when it was seen; the epoch if nobody noted it
+  int64_t begin = 0;  // where it stands in the file
   std::string bytes;
 };
 
