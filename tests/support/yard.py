@@ -4,6 +4,7 @@ A `Yard` belongs to one test: its jobs live below a temporary directory, every p
 its environment, and at the end none with that marker may be left, nor a cgroup, nor a socket of a supervisor.
 """
 
+import contextlib
 import glob
 import json
 import os
@@ -216,8 +217,12 @@ class Yard:
         for pid in left:
             if alive(pid):
                 os.kill(pid, signal.SIGKILL)
+        leftovers = self.leftovers()
+        for path in leftovers:
+            with contextlib.suppress(OSError):
+                os.unlink(path) if pathlib.Path(path).is_socket() else os.rmdir(path)
         assert not left, f"processes left behind: {commands}"
-        assert not self.leftovers(), "left behind"
+        assert not leftovers, f"left behind: {leftovers}"
 
     def leftovers(self):
         """Sockets of supervisors that are gone, and cgroups of this test's replicas."""
