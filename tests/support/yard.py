@@ -205,7 +205,10 @@ class Yard:
         """Signals processes of this test, all of them in one go."""
         assert set(pids) <= set(self.processes()), "not processes of this test"
         for pid in pids:
-            os.kill(pid, sig)
+            try:
+                os.kill(pid, sig)
+            except ProcessLookupError:  # the end of the one before it ended this one too
+                pass
 
     def close(self):
         """Nothing may be left; what is left is ended all the same."""
