@@ -67,6 +67,21 @@ def side_by_side(trainyard, python, script_text, roles, rounds, work):
     return statistics.median(shell), statistics.median(ours)
 
 
+def guards(work):
+    """Pids of the guards of jobs below this directory."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if words[0].endswith(b"trainyard-guard") and str(work).encode() in words[2]:
+            found.append(int(entry.name))
+    return found
+
+
 def at_rest(trainyard, work):
     """Memory (proportional set size) and CPU of supervisor and guards while three replicas do nothing."""
     script = work / "quiet.py"
@@ -77,8 +92,7 @@ def at_rest(trainyard, work):
     while not (status.exists() and '"active": 3' in status.read_text()):
         time.sleep(0.05)
     time.sleep(2)  # let it settle: what is measured is rest
-    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    pids = [process.pid, *map(int, children)]
+    pids = [process.pid, *guards(work)]
 
     def ticks():
         return sum(sum(map(int, pathlib.Path(f"/proc/{p}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) for p in pids)
@@ -113,8 +127,8 @@ def main():
             print(f"{'MNIST, 2 workers, real TensorFlow, of 3':<44}{shell:>11.1f}s{ours:>11.1f}s{ours - shell:>11.1f}s"
                   f"{ours / shell:>8.2f}")
         kilobytes, used = at_rest(trainyard, work)
-        print(f"at rest, 3 replicas: supervisor {kilobytes[0] / 1024:.1f} MB, guards "
-              f"{' '.join(f'{k / 1024:.1f}' for k in kilobytes[1:])} MB, {sum(kilobytes) / 1024:.1f} MB in all; "
+        print(f"at rest, 3 replicas: supervisor {kilobytes[0] / 1024:.1f} MB, "
+              f"{len(kilobytes) - 1} guard processes {sum(kilobytes[1:]) / 1024:.1f} MB, {sum(kilobytes) / 1024:.1f} MB in all; "
               f"CPU {used} ticks in 10 s")
 
 

@@ -78,6 +78,7 @@ class Supervisor {
   bool turn_now_ = true;
   bool logs_grew_ = true;
   bool stall_told_ = false;
+  std::string last_error_;  // told once, however often it comes
   Time read_logs_, saved_progress_;
   int interrupted_ = 0;  // the signal that asked us to end
   int interrupts_ = 0;
@@ -147,9 +148,11 @@ void Supervisor::TakeTurn(Time now) {
   const controller::Turn turn = controller::Step(*world_, job_, policy_, now);
   look_again_ = turn.look_again;
   if (turn.error) {
-    display_.Say(turn.error->text());
+    if (turn.error->text() != last_error_) display_.Say(turn.error->text());
     look_again_ = now + kRetry;
   }
+  last_error_ = turn.error ? turn.error->text() : "";
+  for (const std::string& notice : world_->TakeNotices()) display_.Say(notice);
   turn_now_ = turn.removed && !turn.error;
   if (job_.status.attempt != attempt) {
     watch_.Restarted(now);

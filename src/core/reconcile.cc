@@ -139,7 +139,6 @@ class Pass {
   }
 
   // ---- Suspend and resume
-  // -----------------------------------------------------------------------------------------
 
   void Suspend() {
     for (const ReplicaState& r : replicas_) {
@@ -198,7 +197,6 @@ class Pass {
   }
 
   // ---- Scaling
-  // ----------------------------------------------------------------------------------------------------
 
   // The replicas of a collective, and a coordinator, know each other by TF_CONFIG, which is fixed
   // when a process starts. So a change of shape is one planned restart of those who must learn of
@@ -240,7 +238,6 @@ class Pass {
   }
 
   // ---- Endings
-  // ----------------------------------------------------------------------------------------------------
 
   void RememberEndings() {
     for (const ReplicaState& r : replicas_) {
@@ -462,7 +459,6 @@ class Pass {
   }
 
   // ---- Limits of time
-  // ---------------------------------------------------------------------------------------------
 
   bool PastDeadline() {
     const auto seconds = job_.spec.run_policy.active_deadline_seconds;
@@ -520,7 +516,6 @@ class Pass {
   }
 
   // ---- Counting
-  // ---------------------------------------------------------------------------------------------------
 
   void Count() {
     status_.replica_statuses.clear();
@@ -541,7 +536,6 @@ class Pass {
   }
 
   // ---- Actions
-  // ----------------------------------------------------------------------------------------------------
 
   void Act() {
     bool old_gang_lives = false;

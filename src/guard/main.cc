@@ -108,7 +108,6 @@ Options Parse(int argc, char** argv) {
 }
 
 // ---- Descendants
-// ----------------------------------------------------------------------------------------------------
 
 struct Process {
   int pid, parent;
@@ -194,7 +193,6 @@ long long ResidentBytes() {
 }
 
 // ---- Cgroups
-// --------------------------------------------------------------------------------------------------------
 
 // The number after `key` in a cgroup file, or the whole file when key is null; -1 when there is
 // none.
@@ -248,7 +246,6 @@ void RemoveCgroups(const Options& options) {
 }
 
 // ---- The program
-// ----------------------------------------------------------------------------------------------------
 
 [[noreturn]] void RunProgram(const Options& options, int guard, int report, const sigset_t& mask) {
   setsid();

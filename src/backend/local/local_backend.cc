@@ -296,6 +296,9 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
       incarnation.limits,
       fmt::format("trainyard-{}-{}-{}", job.metadata.name, Incarnate(id, attempt), getpid()));
   incarnation.limits_by = enforcement.by;
+  if (!enforcement.not_enforced.empty() && attempt == 0) {
+    notices_.push_back(api::Spoken(id) + " runs without " + enforcement.not_enforced);
+  }
   incarnation.cgroups = enforcement.cgroups;
   if (auto recorded = io::WriteFile(dir_.EndingFile(id, attempt),
                                     StartedRecord(incarnation.started, enforcement.cgroups));

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -44,12 +45,17 @@ class LocalBackend : public Backend {
   // Hears all guards that have something to say, and clears away what a killed guard left.
   void Collect();
 
-  // Ends chiefs and workers with SIGABRT, so that Python prints where each thread is; `words` say why.
+  // Ends chiefs and workers with SIGABRT, so that Python prints where each thread is; `words` say
+  // why.
   void AbortTraining(const std::string& words);
 
   bool AnyAlive() const;
   // Ports for a job whose shape has changed; those of unchanged replicas stay.
   base::Result<> LeasePortsFor(const api::Job& job);
+
+  // What the user should know and nothing rests on, since the last time: "the CPU limit is not
+  // enforced".
+  std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
 
   void set_progress(api::Progress progress) { progress_ = std::move(progress); }
   const JobDir& dir() const { return dir_; }
@@ -79,7 +85,7 @@ class LocalBackend : public Backend {
     std::string limits_by;
     std::vector<std::string> cgroups;
     int64_t grace_ms = 0;  // between SIGTERM and SIGKILL
-    std::string heard;  // bytes from the guard, up to the last whole line
+    std::string heard;     // bytes from the guard, up to the last whole line
     std::optional<core::Ending> ending;
   };
   using Key = std::pair<api::ReplicaId, int32_t>;
@@ -107,6 +113,7 @@ class LocalBackend : public Backend {
   std::map<api::ReplicaId, int32_t> ports_;
   std::map<Key, Incarnation> incarnations_;
   api::Progress progress_;
+  std::vector<std::string> notices_;
 };
 
 // Ends processes of a job that has neither supervisor nor guard any more: somebody killed all of
