@@ -82,6 +82,7 @@ class LocalBackend : public Backend {
 
   LocalBackend(Claim claim) : dir_(claim.dir), lock_(std::move(claim.lock)) {}
 
+  void Append(const std::vector<core::Event>& events) const;
   void FindEarlier(const api::Job& job);
   base::Result<> StartReplica(const api::Job& job, api::ReplicaId id, int32_t attempt);
   void StopReplica(Incarnation& incarnation, bool graceful);
@@ -102,6 +103,7 @@ class LocalBackend : public Backend {
   std::map<api::ReplicaId, int32_t> ports_;
   std::map<Key, Incarnation> incarnations_;
   api::Progress progress_;
+  Enforcer enforcer_;
 };
 
 // Ends processes of a job that has neither supervisor nor guard any more: somebody killed all of
