@@ -100,13 +100,19 @@ void CheckPython(const Args& args, std::vector<Finding>& out) {
 }
 
 void CheckLimits(std::vector<Finding>& out) {
-  const backend::local::Enforcement means = backend::local::Enforce(
+  backend::local::Enforcer enforcer;
+  const backend::local::Enforcement means = enforcer.Enforce(
       {.memory_bytes = 64 << 20, .cpu_millis = 1000}, fmt::format("trainyard-doctor-{}", getpid()));
   for (const std::string& dir : means.cgroups) rmdir(dir.c_str());
   if (means.by == "polling") {
     out.push_back(
         {Health::kNote, "memory limits by polling, CPU limits not at all: no writable cgroup",
          "start trainyard with: systemd-run --user --scope -p Delegate=yes trainyard run …"});
+  } else if (!means.not_enforced.empty()) {
+    out.push_back(
+        {Health::kNote,
+         fmt::format("memory limits by {}, CPU limits not at all: no CPU controller", means.by),
+         "let whoever delegates the cgroup delegate cpu too (systemd: Delegate=cpu memory)"});
   } else {
     out.push_back({Health::kGood, "memory and CPU limits by " + means.by, ""});
   }

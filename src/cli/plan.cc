@@ -81,6 +81,17 @@ Result<std::string> ChoosePython(const Args& args) {
   return io::AbsolutePath(found);
 }
 
+// Whether a container runs `python` or `python3` by that name alone, and so the job's Python.
+bool UsesPython(const api::Job& job) {
+  return std::ranges::any_of(job.spec.replicas, [](const auto& entry) {
+    const base::Json* container = api::TensorFlowContainer(entry.second.pod_template);
+    const base::Json* command = container ? base::Find(*container, "command") : nullptr;
+    if (!command || !command->is_array() || command->get_array().empty()) return false;
+    const base::Json& program = command->get_array().front();
+    return program == base::Json("python") || program == base::Json("python3");
+  });
+}
+
 // Asks the Python where the module is, without importing it (an import takes seconds).
 Result<> CheckTensorFlow(const std::string& python) {
   const io::Spawn probe{.argv = {python, "-c",
@@ -224,7 +235,10 @@ Result<Plan> MakePlan(const Args& args) {
   if (!manifest && args.operands().empty())
     return Invalid("which script? usage: trainyard run SCRIPT [-w N] [-- ARGS]");
   Plan plan = manifest ? TRY(FromManifest(args)) : TRY(FromScript(args));
-  plan.run.python = TRY(ChoosePython(args));
+  auto python = ChoosePython(args);
+  if (!python && (args.Has("python") || UsesPython(plan.job)))
+    return std::unexpected(python.error());
+  plan.run.python = python.value_or("");
   char directory[4096];
   if (!getcwd(directory, sizeof directory)) return base::FromErrno("current directory", errno);
   plan.run.directory = directory;

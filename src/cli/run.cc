@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,12 +69,16 @@ Result<> WriteJob(const Claim& claim, const Plan& plan, const api::Job& job,
   return dir.SaveJob(job);
 }
 
+// It has two lines to write; who reads them might not let it.
+constexpr int kStarterLeavesMs = 1000;
+
 // The supervisor as a process of its own, in a session of its own. Returns when it has taken over
 // or has failed to.
 int Detach(Claim claim, const api::Job& job) {
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return Refuse(base::FromErrno("pipe", errno).error());
   fflush(nullptr);
+  const io::Fd starter(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
   const pid_t child = fork();
   if (child == 0) {
     setsid();
@@ -88,6 +93,9 @@ int Detach(Claim claim, const api::Job& job) {
     (void)!write(pipe_ends[1], word.data(), word.size());
     close(pipe_ends[1]);
     if (!world) _exit(kRefused);
+    // A cgroup given to us can be divided among replicas once nobody else is in it.
+    pollfd gone{starter.get(), POLLIN, 0};
+    if (starter.valid()) poll(&gone, 1, kStarterLeavesMs);
     _exit(Supervise(std::move(*world), job, {.quiet = true}));
   }
   close(pipe_ends[1]);

@@ -1,7 +1,7 @@
 // trainyard-guard: runs one replica and lets nothing of it survive.
 //
-//   trainyard-guard --record FILE [--cgroup DIR]... [--memory-limit BYTES [--poll]]
-//                   [--descriptors N] -- PROGRAM [ARG]...
+//   trainyard-guard --record FILE [--cgroup DIR]... [--leaf DIR]
+//                   [--memory-limit BYTES [--poll]] [--descriptors N] -- PROGRAM [ARG]...
 //
 // The supervisor starts one guard a replica; the guard starts the program. Descriptor 3 is a socket
 // to the supervisor. The guard is the subreaper of the program: whatever the program starts, in
@@ -33,6 +33,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -59,6 +60,7 @@ struct Options {
   const char* record = nullptr;
   const char* cgroups[kMaxCgroups] = {};
   int cgroup_count = 0;
+  const char* leaf = nullptr;  // the cgroup that the supervisor made for itself and us
   long long memory_limit = 0;
   bool poll_memory = false;
   unsigned long long descriptors = 0;  // the program's soft limit; 0: ours
@@ -89,6 +91,8 @@ Options Parse(int argc, char** argv) {
       options.poll_memory = true;
     } else if (strcmp(arg, "--record") == 0 && i + 1 < argc) {
       options.record = argv[++i];
+    } else if (strcmp(arg, "--leaf") == 0 && i + 1 < argc) {
+      options.leaf = argv[++i];
     } else if (strcmp(arg, "--memory-limit") == 0 && i + 1 < argc) {
       options.memory_limit = atoll(argv[++i]);
     } else if (strcmp(arg, "--descriptors") == 0 && i + 1 < argc) {
@@ -243,6 +247,21 @@ void RemoveCgroups(const Options& options) {
       poll(nullptr, 0, 10);
     }
   }
+}
+
+// A supervisor that was killed could not leave its leaf. Each guard leaves it, and the last one can
+// remove it; by then nothing lives that a limit is for.
+void LeaveLeaf(const char* leaf) {
+  for (const auto& [file, text] :
+       {std::pair{"cgroup.subtree_control", "-memory -cpu"}, std::pair{"cgroup.procs", "0"}}) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/../%s", leaf, file);
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)!write(fd, text, strlen(text));
+    close(fd);
+  }
+  rmdir(leaf);
 }
 
 // ---- The program
@@ -417,13 +436,8 @@ int Guard(const Options& options, int keeper) {
   return 0;
 }
 
-// Waits for the guard, and ends what it leaves behind if it was killed.
-int Keep(const Options& options, int guard) {
-  close(kControl);  // so that its end is the guard's
-  int status = 0;
-  while (waitpid(guard, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
+// What a killed guard left to us.
+void EndOrphans(const Options& options) {
   while (true) {
     SignalDescendants(SIGKILL);
     pid_t reaped = 0;
@@ -433,13 +447,24 @@ int Keep(const Options& options, int guard) {
     poll(nullptr, 0, 5);
   }
   RemoveCgroups(options);
-  return 2;
+}
+
+// Waits for the guard, and ends what it leaves behind if it was killed.
+int Keep(const Options& options, int supervisor, int guard) {
+  close(kControl);  // so that its end is the guard's
+  int status = 0;
+  while (waitpid(guard, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) EndOrphans(options);
+  if (options.leaf && getppid() != supervisor) LeaveLeaf(options.leaf);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
+  const int supervisor = getppid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // The terminal's signals are the supervisor's to handle; ours come through the socket.
   sigset_t blocked;
@@ -454,5 +479,5 @@ int main(int argc, char** argv) {
     dprintf(kControl, "failed fork: %s\n", strerror(errno));
     return 2;
   }
-  return guard == 0 ? Guard(options, keeper) : Keep(options, guard);
+  return guard == 0 ? Guard(options, keeper) : Keep(options, supervisor, guard);
 }

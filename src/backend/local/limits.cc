@@ -74,46 +74,9 @@ std::string OwnDir(const std::string& mount, const std::string& path) {
   return io::IsDirectory(dir) ? dir : mount;
 }
 
-std::optional<Enforcement> TryV2(const Limits& limits, const std::string& name) {
-  const auto own = OwnCgroups();
-  for (const Mount& mount : CgroupMounts()) {
-    if (!mount.v2 || !own.contains("")) continue;
-    const std::string parent = OwnDir(mount.path, own.at(""));
-    const std::string controllers = io::ReadFile(parent + "/cgroup.controllers").value_or("");
-    std::string wanted;
-    if (limits.memory_bytes) wanted += "+memory ";
-    if (limits.cpu_millis) wanted += "+cpu ";
-    for (std::string_view c : base::Split(wanted, ' ')) {
-      if (!c.empty() && controllers.find(c.substr(1)) == std::string::npos) return std::nullopt;
-    }
-    if (!WriteTo(parent + "/cgroup.subtree_control", wanted)) {
-      // A group with processes of its own cannot have children with controllers: move us into a
-      // leaf first.
-      const std::string leaf = parent + "/trainyard-" + std::to_string(getpid());
-      mkdir(leaf.c_str(), 0755);
-      if (!WriteTo(leaf + "/cgroup.procs", "0") ||
-          !WriteTo(parent + "/cgroup.subtree_control", wanted)) {
-        WriteTo(parent + "/cgroup.procs", "0");
-        rmdir(leaf.c_str());
-        return std::nullopt;
-      }
-    }
-    const std::string dir = parent + "/" + name;
-    if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) return std::nullopt;
-    bool good = true;
-    if (limits.memory_bytes) {
-      good &= WriteTo(dir + "/memory.max", std::to_string(limits.memory_bytes));
-      if (io::Exists(dir + "/memory.swap.max")) good &= WriteTo(dir + "/memory.swap.max", "0");
-    }
-    if (limits.cpu_millis)
-      good &= WriteTo(dir + "/cpu.max", fmt::format("{} 100000", limits.cpu_millis * 100));
-    if (!good) {
-      rmdir(dir.c_str());
-      return std::nullopt;
-    }
-    return Enforcement{.cgroups = {dir}, .by = "cgroup v2"};
-  }
-  return std::nullopt;
+// In each 100 milliseconds, the kernel's period; less than one millisecond it refuses.
+int64_t QuotaMicros(const Limits& limits) {
+  return std::max<int64_t>(limits.cpu_millis * 100, 1000);
 }
 
 std::optional<Enforcement> TryV1(const Limits& limits, const std::string& name) {
@@ -139,7 +102,7 @@ std::optional<Enforcement> TryV1(const Limits& limits, const std::string& name) 
         done = WriteTo(dir + "/memory.limit_in_bytes", std::to_string(limits.memory_bytes));
         WriteTo(dir + "/memory.memsw.limit_in_bytes", std::to_string(limits.memory_bytes));
       } else {
-        done = WriteTo(dir + "/cpu.cfs_quota_us", std::to_string(limits.cpu_millis * 100));
+        done = WriteTo(dir + "/cpu.cfs_quota_us", std::to_string(QuotaMicros(limits)));
       }
       break;
     }
@@ -170,22 +133,93 @@ Result<Limits> LimitsOf(const base::Json& pod_template) {
   return limits;
 }
 
-Enforcement Enforce(const Limits& limits, const std::string& name) {
-  if (limits == Limits()) return {};
+// Lets the children of a group have these controllers ("+memory +cpu"), for which we may have to
+// leave it.
+bool Enforcer::Divide(const std::string& group, const std::string& controllers) {
+  if (WriteTo(group + "/cgroup.subtree_control", controllers)) return true;
+  if (!leaf_.empty()) return false;
+  const std::string leaf = group + "/trainyard-" + std::to_string(getpid());
+  if (mkdir(leaf.c_str(), 0755) != 0) return false;
+  group_ = group;
+  leaf_ = leaf;
+  if (WriteTo(leaf + "/cgroup.procs", "0") &&
+      WriteTo(group + "/cgroup.subtree_control", controllers)) {
+    return true;
+  }
+  LeaveLeaf();
+  return false;
+}
+
+// A group that held us had no controllers for children, so all there are now are by us.
+void Enforcer::LeaveLeaf() {
+  WriteTo(group_ + "/cgroup.subtree_control", "-memory -cpu");
+  WriteTo(group_ + "/cgroup.procs", "0");
+  rmdir(leaf_.c_str());
+  group_.clear();
+  leaf_.clear();
+}
+
+Enforcer::~Enforcer() {
+  if (!leaf_.empty()) LeaveLeaf();
+}
+
+std::optional<Enforcement> Enforcer::TryV2(const Limits& limits, const std::string& name) {
+  const auto own = OwnCgroups();
+  const auto mounts = CgroupMounts();
+  const auto mount = std::ranges::find_if(mounts, &Mount::v2);
+  if (mount == mounts.end() || !own.contains("")) return std::nullopt;
+  const std::string group = leaf_.empty() ? OwnDir(mount->path, own.at("")) : group_;
+
+  const std::string listed = io::ReadFile(group + "/cgroup.controllers").value_or("");
+  const auto there = base::Split(base::Trim(listed), ' ');  // "cpu" is no part of "cpuset"
+  const auto has = [&](std::string_view c) { return std::ranges::find(there, c) != there.end(); };
+  if (limits.memory_bytes && !has("memory")) return std::nullopt;
+  if (limits.cpu_millis && !has("cpu")) return std::nullopt;
+  if (!Divide(group, fmt::format("{}{}", limits.memory_bytes ? "+memory " : "",
+                                 limits.cpu_millis ? "+cpu" : ""))) {
+    return std::nullopt;
+  }
+
+  const std::string dir = group + "/" + name;
+  if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) return std::nullopt;
+  bool good = true;
+  if (limits.memory_bytes) {
+    good &= WriteTo(dir + "/memory.max", std::to_string(limits.memory_bytes));
+    if (io::Exists(dir + "/memory.swap.max")) good &= WriteTo(dir + "/memory.swap.max", "0");
+    // As the kubelet: a replica that has lost one of its processes is not worth waiting for.
+    WriteTo(dir + "/memory.oom.group", "1");
+  }
+  if (limits.cpu_millis)
+    good &= WriteTo(dir + "/cpu.max", fmt::format("{} 100000", QuotaMicros(limits)));
+  if (!good) {
+    rmdir(dir.c_str());
+    return std::nullopt;
+  }
+  return Enforcement{.cgroups = {dir}, .by = "cgroup v2"};
+}
+
+Enforcement Enforcer::Enforce(const Limits& limits, const std::string& name) {
   const char* wish = std::getenv("TRAINYARD_LIMITS");
   const std::string means = wish ? wish : "";
-  if (means.empty() || means == "cgroup-v2") {
-    if (auto v2 = TryV2(limits, name)) return *v2;
-  }
-  if (means.empty() || means == "cgroup-v1") {
-    if (auto v1 = TryV1(limits, name)) return *v1;
-  }
+  const auto by_cgroup = [&](const Limits& some) -> std::optional<Enforcement> {
+    if (some == Limits()) return std::nullopt;
+    std::optional<Enforcement> out;
+    if (means.empty() || means == "cgroup-v2") out = TryV2(some, name);
+    if (!out && (means.empty() || means == "cgroup-v1")) out = TryV1(some, name);
+    return out;
+  };
+  if (auto both = by_cgroup(limits)) return *both;
   Enforcement out;
-  if (limits.memory_bytes) {
+  if (limits.memory_bytes && limits.cpu_millis) {
+    out = by_cgroup({.memory_bytes = limits.memory_bytes}).value_or(Enforcement());
+  }
+  if (limits.memory_bytes && out.by.empty()) {
     out.poll_memory = true;
     out.by = "polling";
   }
-  if (limits.cpu_millis) out.not_enforced = "the CPU limit (no writable cgroup)";
+  if (limits.cpu_millis) {
+    out.not_enforced = "the CPU limit: no cgroup with a CPU controller is ours to use";
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,37 @@ struct Enforcement {
   std::string not_enforced;  // what could not be, in words
 };
 
-// `name` is unique on this machine. TRAINYARD_LIMITS=cgroup-v2|cgroup-v1|polling picks the means
-// (for tests and doctor).
-Enforcement Enforce(const Limits& limits, const std::string& name);
+// Enforces the limits of one supervisor's replicas.
+//
+// In cgroup v2 a group that holds processes cannot divide its resources among children. So a
+// supervisor that was given a group of its own (systemd-run --scope -p Delegate=yes) moves into a
+// leaf of it, trainyard-PID, where its guards are too, and replicas get groups beside that. The
+// leaf lives as long as the Enforcer: its end moves us back and leaves the group as it was found.
+// When the supervisor is killed, its guards do that (`leaf` below). A group with other processes in
+// it is not ours to divide.
+class Enforcer {
+ public:
+  Enforcer() = default;
+  Enforcer(const Enforcer&) = delete;
+  Enforcer& operator=(const Enforcer&) = delete;
+  // Everything started meanwhile must have ended.
+  ~Enforcer();
+
+  // `name` is unique on this machine. TRAINYARD_LIMITS=cgroup-v2|cgroup-v1|polling picks the means
+  // (for tests and doctor). Memory counts for more: where no means does both, CPU goes unlimited.
+  Enforcement Enforce(const Limits& limits, const std::string& name);
+
+  // The leaf we live in; empty: none.
+  const std::string& leaf() const { return leaf_; }
+
+ private:
+  std::optional<Enforcement> TryV2(const Limits& limits, const std::string& name);
+  bool Divide(const std::string& group, const std::string& controllers);
+  void LeaveLeaf();
+
+  std::string group_;  // that we were started in and have left for leaf_
+  std::string leaf_;
+};
 
 // Kills what is left in these cgroups and removes them: those of a guard that could not.
 void Release(const std::vector<std::string>& cgroups);

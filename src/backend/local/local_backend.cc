@@ -229,6 +229,11 @@ Result<> LocalBackend::Publish(const api::Job& job, const api::JobStatus& status
   if (status != job.status) {
     TRY_AS("publish the status", dir_.SaveStatus(status, RestsOnIt(job.status, status)));
   }
+  Append(events);
+  return {};
+}
+
+void LocalBackend::Append(const std::vector<core::Event>& events) const {
   std::string lines;
   const std::string now = base::FormatTimeMicro(io::Now());
   for (const core::Event& event : events) {
@@ -242,7 +247,6 @@ Result<> LocalBackend::Publish(const api::Job& job, const api::JobStatus& status
     base::IgnoreError(io::AppendFile(dir_.File("events.jsonl"), lines),
                       "events inform, nothing rests on them; a full disk shows at the status");
   }
-  return {};
 }
 
 Result<> LocalBackend::Perform(const api::Job& job, const core::Action& action) {
@@ -292,13 +296,14 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   incarnation.grace_ms = GraceMs(pod_template);
   incarnation.limits = TRY(LimitsOf(pod_template));
   // A name for each incarnation: the guard of the one before may still be removing its own.
-  const Enforcement enforcement = Enforce(
+  const Enforcement enforcement = enforcer_.Enforce(
       incarnation.limits,
       fmt::format("trainyard-{}-{}-{}", job.metadata.name, Incarnate(id, attempt), getpid()));
-  incarnation.limits_by = enforcement.by;
-  if (!enforcement.not_enforced.empty() && attempt == 0) {
+  if (!enforcement.not_enforced.empty()) {
     notices_.push_back(api::Spoken(id) + " runs without " + enforcement.not_enforced);
+    Append({{true, "LimitNotEnforced", notices_.back()}});
   }
+  incarnation.limits_by = enforcement.by;
   incarnation.cgroups = enforcement.cgroups;
   if (auto recorded = io::WriteFile(dir_.EndingFile(id, attempt),
                                     StartedRecord(incarnation.started, enforcement.cgroups));
@@ -313,6 +318,9 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   spawn.argv = {guard_program_, "--record", dir_.EndingFile(id, attempt)};
   for (const std::string& cgroup : enforcement.cgroups) {
     spawn.argv.insert(spawn.argv.end(), {"--cgroup", cgroup});
+  }
+  if (!enforcer_.leaf().empty()) {
+    spawn.argv.insert(spawn.argv.end(), {"--leaf", enforcer_.leaf()});
   }
   if (enforcement.poll_memory) {
     spawn.argv.insert(

@@ -92,6 +92,7 @@ class LocalBackend : public Backend {
 
   LocalBackend(Claim claim) : dir_(claim.dir), lock_(std::move(claim.lock)) {}
 
+  void Append(const std::vector<core::Event>& events) const;
   void FindEarlier(const api::Job& job);
   base::Result<> StartReplica(const api::Job& job, api::ReplicaId id, int32_t attempt);
   void StopReplica(Incarnation& incarnation, bool graceful);
@@ -114,6 +115,7 @@ class LocalBackend : public Backend {
   std::map<Key, Incarnation> incarnations_;
   api::Progress progress_;
   std::vector<std::string> notices_;
+  Enforcer enforcer_;
 };
 
 // Ends processes of a job that has neither supervisor nor guard any more: somebody killed all of
