@@ -57,11 +57,17 @@ void Display::Resized() {
   stale_ = true;
 }
 
-std::optional<Time> Display::look_again() const {
+std::optional<Time> Display::look_again(const JobWatch& watch) const {
   if (quiet_) return std::nullopt;
-  if (stale_ || !pending_.empty()) return drawn_ + kRedraw;
-  if (terminal_.is_terminal && !json_) return sampled_ + kSample;
-  return std::nullopt;
+  std::optional<Time> next;
+  if (stale_ || !pending_.empty()) next = drawn_ + kRedraw;
+  if (auto due = watch.lines().look_again()) {
+    const Time time = std::max(*due, drawn_ + kRedraw);
+    next = std::min(next.value_or(time), time);
+  }
+  if (terminal_.is_terminal && !json_)
+    next = std::min(next.value_or(sampled_ + kSample), sampled_ + kSample);
+  return next;
 }
 
 void Display::TakeSample(const LocalBackend& world, Time now) {
@@ -139,6 +145,7 @@ void Display::Show(const api::Job& job, const LocalBackend& world, JobWatch& wat
     return;
   }
   const bool block = terminal_.is_terminal && !json_;
+  if (auto due = watch.lines().look_again(); due && *due <= now) stale_ = true;
   if (block && now >= sampled_ + kSample) TakeSample(world, now);
   if (!last && (!stale_ || now < drawn_ + kRedraw)) return Write(false);
   drawn_ = now;

@@ -35,7 +35,7 @@ class Display {
   void Show(const api::Job& job, const backend::local::LocalBackend& world, JobWatch& watch,
             base::Time now, bool last);
   // When to call Show again; nothing when only news make it worth while.
-  std::optional<base::Time> look_again() const;
+  std::optional<base::Time> look_again(const JobWatch& watch) const;
 
  private:
   struct Sample {

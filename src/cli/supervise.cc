@@ -202,8 +202,7 @@ int Supervisor::Timeout(Time now) const {
   };
   if (logs_grew_) at(read_logs_ + kGather);
   at(hang_at_);
-  at(watch_.lines().look_again());
-  at(display_.look_again());
+  at(display_.look_again(watch_));
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));

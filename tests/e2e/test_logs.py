@@ -1,6 +1,7 @@
 """Logs: merged by time, whole tracebacks, progress bars collapsed, filters."""
 
 import json
+import pathlib
 import signal
 import subprocess
 
@@ -201,3 +202,21 @@ def test_standard_input_is_left_alone(yard):
     done = subprocess.run(f"printf 'for later\\n' | ({BINARY} run -w 1 {yard.script('import sys; print(repr(sys.stdin.read()))')};"
                           " cat)", shell=True, env=yard.env, capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout.endswith("for later\n") and told(done.stdout) == [("worker/0", "''")]
+
+
+def test_a_chatty_job_does_not_make_the_supervisor_spin(yard):
+    run = yard.start("run", "-w", 2, yard.script("""
+import time
+for i in range(60):
+    print("line", i)
+    time.sleep(0.05)
+"""))
+    ticks = 0
+    while run.poll() is None:
+        try:
+            ticks = sum(map(int, pathlib.Path(f"/proc/{run.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+        except (FileNotFoundError, ProcessLookupError):
+            break
+    run.communicate()
+    # CPU time, not wall time: three seconds of a loop that never waits are some 300 ticks.
+    assert ticks < 60
