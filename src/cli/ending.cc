@@ -98,7 +98,11 @@ std::string Ending(const api::Job& job, const backend::local::JobDir& dir,
                           : result == "failed" ? "1;31"
                                                : "1;33",
                           mark + name + " " + result + took);
-  if (status.verdict && !status.verdict->cause.empty()) out += dash + status.verdict->cause;
+  if (status.verdict && !status.verdict->cause.empty()) {
+    std::string_view cause = status.verdict->cause;
+    if (cause.starts_with(result + " ")) cause.remove_prefix(result.size() + 1);  // not said twice
+    out += dash + std::string(cause);
+  }
   out += "\n";
 
   if (!good && result == "failed" && !status.incidents.empty()) {

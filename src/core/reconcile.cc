@@ -405,8 +405,11 @@ class Pass {
       Fail(fmt::format("Job {} has failed because it has reached the specified backoff limit",
                        Name()),
            FailedByLimit(
-               fmt::format("{} {}, and all {} restarts that backoffLimit allows are used up",
-                           api::Spoken(cause.id), WhatHappened(cause.ending), *limit),
+               fmt::format("{} {}{}", api::Spoken(cause.id), WhatHappened(cause.ending),
+                           *limit == 0
+                               ? ", and backoffLimit allows no restart"
+                               : fmt::format(", after {} restart{}, as many as backoffLimit allows",
+                                             *limit, *limit == 1 ? "" : "s")),
                Advice(job_, cause.id, cause.ending)));
       return;
     }

@@ -127,7 +127,7 @@ std::string Advice(const api::Job& job, api::ReplicaId id, const Ending& ending)
   if (!ending.memory_limit_by.empty()) {
     const std::string more = Mebibytes(ending.memory_limit + ending.memory_limit / 2);
     if (id.role == Role::kPs) return "raise resources.limits.memory of the PS to " + more;
-    return fmt::format("give it more: --worker-memory {}", more);
+    return fmt::format("trainyard resume {} --worker-memory {}", job.metadata.name, more);
   }
   for (const std::string& line : ending.last_lines) {
     for (const Cure& cure : kCures) {

@@ -80,7 +80,7 @@ TEST(Verdict, OfLostMemorySaysHowMuchToGive) {
   const Ending oom{
       .code = 137, .signal = 9, .memory_limit_by = "polling", .memory_limit = 512 << 20};
   EXPECT_EQ(FailedBecause(MakeJob({.worker = 2}), kWorker0, oom).advice,
-            "give it more: --worker-memory 768Mi");
+            "trainyard resume mnist --worker-memory 768Mi");
   EXPECT_EQ(FailedBecause(MakeJob({.ps = 1, .worker = 2}), kPs0, oom).advice,
             "raise resources.limits.memory of the PS to 768Mi");
 }
@@ -103,8 +103,7 @@ TEST(Verdict, OfTheLimitNamesTheLastCause) {
   world.job.spec.run_policy.backoff_limit = 0;
   world.Settle().End(kWorker1, 137).Settle();
   EXPECT_EQ(world.job.status.verdict->cause,
-            "worker/1 was killed by SIGKILL from outside, and all 0 restarts that backoffLimit "
-            "allows are used up");
+            "worker/1 was killed by SIGKILL from outside, and backoffLimit allows no restart");
 }
 
 TEST(Verdict, OfSuccessTellsOfTheRestartsOnTheWay) {

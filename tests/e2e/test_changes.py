@@ -88,7 +88,7 @@ def test_a_stopped_job_resumes(yard):
     assert "stopped" in yard.run("stop")
     assert not yard.processes()
     yard.end(run, status=65)
-    assert "Stopped" in yard.run("ps") and "stopped by" in yard.run("why")
+    assert "Stopped" in yard.run("ps") and "stopped after" in yard.run("why")
     run = yard.start("resume")
     yard.up(*before, but=before.values())
     yard.finish()

@@ -95,7 +95,7 @@ def test_the_end_of_the_terminal_stops_the_job_cleanly(yard, sig):
     yard.up("worker-0", "worker-1")
     run.send_signal(sig)
     out = yard.end(run, status=128 + sig)
-    assert f"stopped by {sig.name}" in out
+    assert f"— by {sig.name}" in out
     assert yard.has("train-1", "Failed")
 
 

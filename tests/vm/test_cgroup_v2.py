@@ -112,7 +112,7 @@ def lines(text, first_word):
 def assert_out_of_memory(text, by):
     assert "worker/0 ran out of memory (killed at its limit of 64Mi, peak " in text
     assert f", by {by})" in text
-    assert "give it more: --worker-memory 96Mi" in text
+    assert "--worker-memory 96Mi" in text
     assert "exit 137" in text
 
 
