@@ -20,7 +20,8 @@ class Training:
     def __init__(self, yard, version, example, *words, job, args=()):
         self.yard = yard
         self.job = job
-        self.out = (yard.home / "out.txt").open("w+")
+        self.path = yard.home / f"{job}.out"
+        self.out = self.path.open("w+")
         self.process = yard.start("run", "--python", PYTHONS[version], "--name", job, *words, ROOT / "examples" / example,
                                   "--", *args, stdout=self.out, stderr=self.out)
 
@@ -65,7 +66,7 @@ class Training:
 
     def output(self):
         self.out.flush()
-        return (self.yard.home / "out.txt").read_text()
+        return self.path.read_text()
 
     def finish(self, status=0, seconds=300):
         self.process.wait(timeout=seconds)

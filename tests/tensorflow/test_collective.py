@@ -27,30 +27,26 @@ def started(yard, job, replica, attempt):
 
 
 def test_a_killed_worker_restarts_the_gang_and_training_goes_on_from_the_checkpoint(yard, train, version):
-    kills = 10 if SOAK else 1
-    run = train(version, "mnist.py", "--backoff-limit", kills, job="mnist", args=["--epochs", 2 * kills])
     pauses = []
-    for attempt in range(1, kills + 1):
-        run.wait_for_steps("worker-0", more=6)  # past the first checkpoint of this attempt
+    for i in range(10 if SOAK else 1):
+        job = f"mnist-{i}"
+        run = train(version, "mnist.py", job=job)
+        run.wait_for_steps("worker-0", more=6)  # past the first checkpoint
         peer = run.pids("worker-0")["worker-0"]
         run.kill("worker-1")
         run.wait_for_restart("worker-0", peer)
         run.wait_for_restart("worker-1", [])
-        when = yard.status("mnist")["incidents"][-1]["when"]
-        died = _seconds(when)
-        pauses.append(max(started(yard, "mnist", f"worker-{i}", attempt) for i in (0, 1)) - died)
-    out = run.finish(seconds=900)
-    # The pause after a repeated failure is the back-off's; the first restart comes at once.
-    print(f"TensorFlow {version}: kill to gang started again: {pauses[0]:.3f} s first, all {pauses}")
-    print(f"median {statistics.median(pauses):.3f} s")
-    status = yard.status("mnist")
-    assert status["restarts"] == kills
-    assert "resuming from step" in run.log("worker-0")
-    assert out.count("resuming from step") >= 1
-    why = yard.run("why", "mnist")
-    assert "worker/1 was killed by SIGKILL" in why
-    assert "worker/0" not in why  # the peer is not to blame
-    assert float(out.split("test accuracy: ")[1].split()[0]) >= 0.97
+        died = _seconds(yard.status(job)["incidents"][-1]["when"])
+        pauses.append(max(started(yard, job, f"worker-{i}", 1) for i in (0, 1)) - died)
+        out = run.finish()
+        assert yard.status(job)["restarts"] == 1
+        assert "resuming from step" in run.log("worker-0")
+        assert float(out.split("test accuracy: ")[1].split()[0]) >= 0.97
+        why = yard.run("why", job)
+        assert "worker/1 was killed by SIGKILL" in why
+        assert "worker/0" not in why  # the peer is not to blame
+    print(f"TensorFlow {version}: kill to gang started again, median of {len(pauses)}: {statistics.median(pauses):.3f} s, "
+          f"most {max(pauses):.3f} s")
 
 
 def _seconds(text):
