@@ -13,10 +13,12 @@
 #include <fmt/core.h>
 
 #include "core/conditions.h"
+#include "core/failures.h"
 #include "core/planted_bugs.h"
 #include "core/restart_policy.h"
 #include "core/success_policy.h"
 #include "core/verdict.h"
+#include "core/view.h"
 
 namespace core {
 namespace {
@@ -26,22 +28,12 @@ using api::Role;
 using base::Duration;
 using base::Time;
 
-// How long an ending that blames a peer waits for the peer's own ending, before it is taken for the
-// cause.
-constexpr Duration kSettle = std::chrono::seconds(5);
 // How long workers of a collective may take to exit by themselves once worker 0 is done: they end
 // within the same second, and a kill would put an error into logs of a job that went well.
 constexpr Duration kLinger = std::chrono::seconds(10);
 constexpr int64_t kLongestDeadline = int64_t{100} * 365 * 24 * 3600;
 // Statuses travel whole with every write.
 constexpr size_t kIncidentsKept = 16;
-
-struct Failure {
-  ReplicaId id;
-  Ending ending;
-  Meaning meaning;
-  std::optional<Time> started;
-};
 
 class Pass {
  public:
@@ -82,7 +74,6 @@ class Pass {
  private:
   const std::string& Name() const { return job_.metadata.name; }
   std::string FullName() const { return job_.metadata.name_space + "/" + Name(); }
-  bool IsGang() const { return ScopeOf(job_) == api::RestartScope::kJob; }
 
   void Set(std::string type, std::string reason, std::string message, bool value = true) {
     SetCondition(status_, std::move(type), value, std::move(reason), std::move(message), now_);
@@ -95,29 +86,6 @@ class Pass {
   void LookAgain(Time time) {
     if (!decision_.look_again || time < *decision_.look_again) decision_.look_again = time;
   }
-
-  bool InRange(ReplicaId id) const { return id.index < api::ReplicasOf(job_.spec, id.role); }
-
-  const api::Unit& UnitOf(ReplicaId id) const {
-    static const api::Unit kFresh;
-    if (auto it = status_.units.find(id); it != status_.units.end()) return it->second;
-    return InGang(id.role) ? status_.gang : kFresh;
-  }
-
-  bool IsCurrent(const ReplicaState& r) const {
-    return (InRange(r.id) || BUG(kKeepScaledAway)) &&
-           (r.attempt == UnitOf(r.id).attempt || BUG(kAnyAttemptIsCurrent));
-  }
-
-  Meaning MeaningFor(const ReplicaState& r) const {
-    // A member of a gang that has done its work is done, even under Always: to start it again would
-    // break the gang in its last second.
-    const bool may_end = Decides(job_, r.id) || (IsGang() && InGang(r.id.role));
-    return MeaningOf(*r.ending, job_.spec.replicas.at(r.id.role).restart_policy, may_end);
-  }
-
-  // Only evaluators are still awaited: what happens to the others changes nothing any more.
-  bool TrainingIsDone() const { return core::TrainingIsDone(job_, status_.completed); }
 
   void Judge() {
     if (api::Has(status_, "Suspended")) Resume();
@@ -187,7 +155,7 @@ class Pass {
   }
 
   api::Unit& RaiseAlone(ReplicaId id) {
-    api::Unit unit = UnitOf(id);
+    api::Unit unit = view_.UnitOf(id);
     unit.attempt = ++status_.attempt;
     unit.not_before = now_;
     unit.planned = true;
@@ -219,10 +187,10 @@ class Pass {
       return InGang(role) && before(role) != api::ReplicasOf(job_.spec, role);
     });
     if (!must_learn || BUG(kScaleInPlace) || job_.extensions.elastic ||
-        job_.spec.enable_dynamic_worker || TrainingIsDone()) {
+        job_.spec.enable_dynamic_worker || view_.TrainingIsDone()) {
       return;
     }
-    if (IsGang() || before(Role::kPs) != api::ReplicasOf(job_.spec, Role::kPs)) {
+    if (view_.IsGang() || before(Role::kPs) != api::ReplicasOf(job_.spec, Role::kPs)) {
       RaiseGang();
     } else {
       for (ReplicaId id : Coordinators(job_)) RaiseAlone(id);
@@ -231,19 +199,19 @@ class Pass {
   }
 
   void ForgetOutOfRange() {
-    const auto forget = [&](ReplicaId id) { return !InRange(id); };
+    const auto forget = [&](ReplicaId id) { return !view_.InRange(id); };
     std::erase_if(status_.completed, forget);
     std::erase_if(status_.seen, forget);
-    std::erase_if(status_.units, [&](const auto& entry) { return !InRange(entry.first); });
+    std::erase_if(status_.units, [&](const auto& entry) { return !view_.InRange(entry.first); });
   }
 
   // ---- Endings
 
   void RememberEndings() {
     for (const ReplicaState& r : replicas_) {
-      if (!IsCurrent(r)) continue;
+      if (!view_.IsCurrent(r)) continue;
       if (!BUG(kForgetSeen)) status_.seen.insert(r.id);
-      if (!HasEnded(r) || MeaningFor(r) != Meaning::kFine) continue;
+      if (!HasEnded(r) || view_.MeaningFor(r) != Meaning::kFine) continue;
       if (status_.completed.insert(r.id).second) EmitExit(r.id, *r.ending);
     }
   }
@@ -271,93 +239,20 @@ class Pass {
     status_.verdict = std::move(verdict);
   }
 
-  std::vector<Failure> Failures() const {
-    std::vector<Failure> out;
-    std::set<ReplicaId> there;
-    for (const ReplicaState& r : replicas_) {
-      if (!IsCurrent(r)) continue;
-      there.insert(r.id);
-      if (!HasEnded(r) || status_.completed.contains(r.id)) continue;
-      const Meaning meaning = MeaningFor(r);
-      if (meaning == Meaning::kFine) continue;
-      // As training-operator v1.9: dynamic workers may fail without failing the job. But not one
-      // that the job's success waits for, or it would wait for ever.
-      if (meaning == Meaning::kPermanent && job_.spec.enable_dynamic_worker &&
-          r.id.role == Role::kWorker && !Decides(job_, r.id)) {
-        continue;
-      }
-      out.push_back({r.id, *r.ending, meaning, r.started});
-    }
-    // Taken away, nobody knows when: as early as any ending that it may explain.
-    Time when = now_;
-    for (const Failure& f : out) when = std::min(when, f.ending.when);
-    const auto taken_away = [&](ReplicaId id) {
-      Ending gone{.code = 137, .when = when, .disruption = "deleted by somebody"};
-      out.push_back({id, gone, BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
-                     UnitOf(id).not_before});
-    };
-    for (ReplicaId id : status_.seen) {
-      if (!there.contains(id) && !status_.completed.contains(id)) taken_away(id);
-    }
-    // One that somebody is deleting may use its grace to save its work. But once its gang is
-    // broken, or the coordinator of a parameter server has ended, that is why.
-    const auto ended = [&](auto whose) { return std::ranges::any_of(out, whose, &Failure::id); };
-    const std::set<ReplicaId> coordinators = Coordinators(job_);
-    const bool gang_ended = IsGang() && ended([](ReplicaId id) { return InGang(id.role); });
-    const bool coordinator_ended = ended([&](ReplicaId id) { return coordinators.contains(id); });
-    for (const ReplicaState& r : replicas_) {
-      if (!r.deleting || HasEnded(r) || !IsCurrent(r)) continue;
-      const bool explains =
-          IsGang() ? gang_ended && InGang(r.id.role) : coordinator_ended && r.id.role == Role::kPs;
-      if (explains) taken_away(r.id);
-    }
-    if (TrainingIsDone()) {
-      std::erase_if(out, [](const Failure& f) { return f.id.role != Role::kEvaluator; });
-    }
-    std::ranges::sort(out, {}, [](const Failure& f) { return std::tuple(f.ending.when, f.id); });
-    return out;
-  }
-
-  // Which of these endings, all of one gang in one attempt, brought about the others. The earliest,
-  // but: a disruption began before the ending that shows it (a pod has its grace to die in), so it
-  // comes first whenever it ended; endings closer together than the clock tells apart have no
-  // order, and then one that allows a restart wins; and one that only says that a peer was lost
-  // yields to one with a cause of its own. Null: too early to tell.
-  const Failure* FirstCause(const std::vector<Failure>& failures) {
-    if (BUG(kLatestIsCause)) return &failures.back();
-    const auto disruption = std::ranges::find(failures, Meaning::kDisruption, &Failure::meaning);
-    if (disruption != failures.end()) return &*disruption;
-    const Failure* first = &failures.front();
-    for (const Failure& f : failures) {
-      if (f.ending.when >= failures.front().ending.when + policy_.clock_resolution) break;
-      if (f.meaning < first->meaning) first = &f;
-    }
-    if (first->meaning != Meaning::kPermanent ||
-        !BlamesAPeer(TellingLine(first->ending.last_lines))) {
-      return first;
-    }
-    for (const Failure& f : failures) {
-      if (f.meaning != Meaning::kPermanent || !BlamesAPeer(TellingLine(f.ending.last_lines)))
-        return &f;
-    }
-    const bool others_live = std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
-      return IsCurrent(r) && InGang(r.id.role) && !HasEnded(r);
-    });
-    const Time settled = first->ending.when + kSettle;
-    if (!others_live || now_ >= settled) return first;
-    LookAgain(settled);
-    return nullptr;
-  }
-
   void JudgeFailures() {
-    std::vector<Failure> all = Failures();
+    std::vector<Failure> all = FailuresIn(view_);
     std::vector<Failure> gang, alone;
     for (Failure& f : all) {
-      const bool together = IsGang() && InGang(f.id.role) && !BUG(kRestartOneOfGang);
+      const bool together = view_.IsGang() && InGang(f.id.role) && !BUG(kRestartOneOfGang);
       (together ? gang : alone).push_back(std::move(f));
     }
     if (!gang.empty()) {
-      if (const Failure* cause = FirstCause(gang)) JudgeOne(*cause, gang, std::nullopt);
+      const Cause cause = FirstCause(view_, gang, policy_.clock_resolution);
+      if (cause.failure) {
+        JudgeOne(*cause.failure, gang, std::nullopt);
+      } else {
+        LookAgain(cause.settled);
+      }
     }
     // A lost parameter server explains its coordinator's end, never the other way round.
     std::ranges::sort(alone, {}, [](const Failure& f) {
@@ -448,7 +343,7 @@ class Pass {
 
   void Record(const Failure& cause, const std::vector<Failure>& failures) {
     api::Incident incident{.replica = cause.id,
-                           .attempt = UnitOf(cause.id).attempt,
+                           .attempt = view_.UnitOf(cause.id).attempt,
                            .when = cause.ending.when,
                            .what = WhatHappened(cause.ending),
                            .line = TellingLine(cause.ending.last_lines),
@@ -486,7 +381,7 @@ class Pass {
     if (!job_.extensions.start_deadline) return;
     std::set<ReplicaId> up = status_.completed;
     for (const ReplicaState& r : replicas_) {
-      if (IsCurrent(r) && r.phase != Phase::kPending) up.insert(r.id);
+      if (view_.IsCurrent(r) && r.phase != Phase::kPending) up.insert(r.id);
     }
     std::vector<std::string> missing;
     Time since = *status_.start_time;
@@ -494,7 +389,7 @@ class Pass {
       for (int32_t i = 0; i < spec.replicas; ++i) {
         if (up.contains({role, i}) || !MustStartInTime({role, i})) continue;
         missing.push_back(api::Spoken({role, i}));
-        since = std::max(since, UnitOf({role, i}).not_before);
+        since = std::max(since, view_.UnitOf({role, i}).not_before);
       }
     }
     if (missing.empty()) return;
@@ -510,9 +405,9 @@ class Pass {
   // A replica that was taken away may have to wait long for its place: that never ends a job. An
   // elastic job makes do with its minimum, and training without an evaluator.
   bool MustStartInTime(ReplicaId id) const {
-    if (UnitOf(id).disruptions_in_row > 0) return false;
+    if (view_.UnitOf(id).disruptions_in_row > 0) return false;
     if (id.role == Role::kEvaluator) return Decides(job_, id);
-    if (TrainingIsDone()) return false;
+    if (view_.TrainingIsDone()) return false;
     if (id.role != Role::kWorker) return true;
     if (job_.extensions.elastic) return id.index < job_.extensions.elastic->min;
     return !job_.spec.enable_dynamic_worker;
@@ -525,7 +420,7 @@ class Pass {
     for (const auto& [role, spec] : job_.spec.replicas) status_.replica_statuses[role] = {};
     for (ReplicaId id : status_.completed) status_.replica_statuses[id.role].succeeded += 1;
     for (const ReplicaState& r : replicas_) {
-      if (!IsCurrent(r) || status_.completed.contains(r.id)) continue;
+      if (!view_.IsCurrent(r) || status_.completed.contains(r.id)) continue;
       api::ReplicaStatus& counts = status_.replica_statuses[r.id.role];
       if (r.phase == Phase::kRunning && !r.deleting) counts.active += 1;
       if (r.phase == Phase::kFailed) counts.failed += 1;
@@ -545,27 +440,28 @@ class Pass {
     std::set<ReplicaId> occupied, wait;
     for (const ReplicaState& r : replicas_) {
       occupied.insert(r.id);
-      if (IsCurrent(r) && !(BUG(kRemoveCurrent) && HasEnded(r))) continue;
+      if (view_.IsCurrent(r) && !(BUG(kRemoveCurrent) && HasEnded(r))) continue;
       if (HasEnded(r)) {
         decision_.actions.push_back(Remove{r.id, r.incarnation});
         continue;
       }
-      old_gang_lives |=
-          InGang(r.id.role) && (IsGang() || (InRange(r.id) && !status_.units.contains(r.id)));
+      old_gang_lives |= InGang(r.id.role) &&
+                        (view_.IsGang() || (view_.InRange(r.id) && !status_.units.contains(r.id)));
       // A coordinator that meets a parameter server on its way out loses it, and fails.
-      if (r.id.role == Role::kPs && InRange(r.id)) wait = Coordinators(job_);
+      if (r.id.role == Role::kPs && view_.InRange(r.id)) wait = Coordinators(job_);
       // The survivors of a broken gang have nothing left to save and may hang in a collective.
-      AskToEnd(r, !InRange(r.id) || (UnitOf(r.id).planned && !BUG(kNoGrace)));
+      AskToEnd(r, !view_.InRange(r.id) || (view_.UnitOf(r.id).planned && !BUG(kNoGrace)));
     }
     for (const auto& [role, spec] : job_.spec.replicas) {
       // At most one generation of a gang lives: a newcomer that meets a member of the old one
       // hangs.
-      if (InGang(role) && ((old_gang_lives && !BUG(kTwoGenerations)) || TrainingIsDone())) continue;
+      if (InGang(role) && ((old_gang_lives && !BUG(kTwoGenerations)) || view_.TrainingIsDone()))
+        continue;
       for (int32_t i = 0; i < spec.replicas + BUG(kStartOneMore); ++i) {
         const ReplicaId id{role, i};
         if (occupied.contains(id) || wait.contains(id)) continue;
         if (status_.completed.contains(id) && !BUG(kIgnoreCompleted)) continue;
-        const api::Unit& unit = UnitOf(id);
+        const api::Unit& unit = view_.UnitOf(id);
         // A pause longer than we ever make was written under another clock.
         if (unit.not_before > now_ && unit.not_before <= now_ + kLongestPause &&
             !BUG(kIgnoreNotBefore)) {
@@ -598,10 +494,11 @@ class Pass {
     const api::CleanPodPolicy clean = job_.spec.run_policy.clean_pod_policy;
     const bool stop =
         (policy_.end_leftovers && !BUG(kLeaveLeftovers)) || clean != api::CleanPodPolicy::kNone;
-    const bool broken = IsGang() && std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
-                          return IsCurrent(r) && InGang(r.id.role) && r.phase == Phase::kFailed &&
-                                 !r.ending->stopped;
-                        });
+    const bool broken =
+        view_.IsGang() && std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
+          return view_.IsCurrent(r) && InGang(r.id.role) && r.phase == Phase::kFailed &&
+                 !r.ending->stopped;
+        });
     bool leftovers = false;
     for (const ReplicaState& r : replicas_) {
       if (HasEnded(r)) {
@@ -611,7 +508,7 @@ class Pass {
       }
       if (!stop) continue;
       leftovers = policy_.end_leftovers;
-      if (succeeded && IsGang() && r.id.role != Role::kEvaluator && policy_.end_leftovers) {
+      if (succeeded && view_.IsGang() && r.id.role != Role::kEvaluator && policy_.end_leftovers) {
         const Time patience = *status_.completion_time + kLinger;
         if (now_ < patience) {
           LookAgain(patience);
@@ -633,6 +530,7 @@ class Pass {
   const Time now_;
   std::vector<ReplicaState> replicas_;  // sorted, so that nothing depends on the order they came in
   api::JobStatus status_;               // what will be published
+  const View view_{job_, status_, replicas_, now_};
   bool restarted_ = false;
   Decision decision_;
 };

@@ -1,0 +1,96 @@
+#include "core/failures.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "core/planted_bugs.h"
+#include "core/success_policy.h"
+#include "core/verdict.h"
+
+namespace core {
+namespace {
+
+using api::ReplicaId;
+using api::Role;
+
+// How long an ending that blames a peer waits for the peer's own ending, before it is taken for the
+// cause.
+constexpr base::Duration kSettle = std::chrono::seconds(5);
+
+}  // namespace
+
+std::vector<Failure> FailuresIn(const View& view) {
+  std::vector<Failure> out;
+  std::set<ReplicaId> there;
+  for (const ReplicaState& r : view.replicas) {
+    if (!view.IsCurrent(r)) continue;
+    there.insert(r.id);
+    if (!HasEnded(r) || view.status.completed.contains(r.id)) continue;
+    const Meaning meaning = view.MeaningFor(r);
+    if (meaning == Meaning::kFine) continue;
+    // As training-operator v1.9: dynamic workers may fail without failing the job. But not one
+    // that the job's success waits for, or it would wait for ever.
+    if (meaning == Meaning::kPermanent && view.job.spec.enable_dynamic_worker &&
+        r.id.role == Role::kWorker && !Decides(view.job, r.id)) {
+      continue;
+    }
+    out.push_back({r.id, *r.ending, meaning, r.started});
+  }
+  // Taken away, nobody knows when: as early as any ending that it may explain.
+  base::Time when = view.now;
+  for (const Failure& f : out) when = std::min(when, f.ending.when);
+  const auto taken_away = [&](ReplicaId id) {
+    Ending gone{.code = 137, .when = when, .disruption = "deleted by somebody"};
+    out.push_back({id, gone, BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
+                   view.UnitOf(id).not_before});
+  };
+  for (ReplicaId id : view.status.seen) {
+    if (!there.contains(id) && !view.status.completed.contains(id)) taken_away(id);
+  }
+  // One that somebody is deleting may use its grace to save its work. But once its gang is
+  // broken, or the coordinator of a parameter server has ended, that is why.
+  const auto ended = [&](auto whose) { return std::ranges::any_of(out, whose, &Failure::id); };
+  const std::set<ReplicaId> coordinators = Coordinators(view.job);
+  const bool gang_ended = view.IsGang() && ended([](ReplicaId id) { return InGang(id.role); });
+  const bool coordinator_ended = ended([&](ReplicaId id) { return coordinators.contains(id); });
+  for (const ReplicaState& r : view.replicas) {
+    if (!r.deleting || HasEnded(r) || !view.IsCurrent(r)) continue;
+    const bool explains = view.IsGang() ? gang_ended && InGang(r.id.role)
+                                        : coordinator_ended && r.id.role == Role::kPs;
+    if (explains) taken_away(r.id);
+  }
+  if (view.TrainingIsDone()) {
+    std::erase_if(out, [](const Failure& f) { return f.id.role != Role::kEvaluator; });
+  }
+  std::ranges::sort(out, {}, [](const Failure& f) { return std::tuple(f.ending.when, f.id); });
+  return out;
+}
+
+Cause FirstCause(const View& view, const std::vector<Failure>& failures,
+                 base::Duration clock_resolution) {
+  if (BUG(kLatestIsCause)) return {&failures.back(), {}};
+  const auto disruption = std::ranges::find(failures, Meaning::kDisruption, &Failure::meaning);
+  if (disruption != failures.end()) return {&*disruption, {}};
+  const Failure* first = &failures.front();
+  for (const Failure& f : failures) {
+    if (f.ending.when >= failures.front().ending.when + clock_resolution) break;
+    if (f.meaning < first->meaning) first = &f;
+  }
+  if (first->meaning != Meaning::kPermanent ||
+      !BlamesAPeer(TellingLine(first->ending.last_lines))) {
+    return {first, {}};
+  }
+  for (const Failure& f : failures) {
+    if (f.meaning != Meaning::kPermanent || !BlamesAPeer(TellingLine(f.ending.last_lines)))
+      return {&f, {}};
+  }
+  const bool others_live = std::ranges::any_of(view.replicas, [&](const ReplicaState& r) {
+    return view.IsCurrent(r) && InGang(r.id.role) && !HasEnded(r);
+  });
+  const base::Time settled = first->ending.when + kSettle;
+  if (!others_live || view.now >= settled) return {first, {}};
+  return {nullptr, settled};
+}
+
+}  // namespace core

@@ -1,0 +1,33 @@
+// What has gone wrong with a job's current replicas, and which of it is the cause of the rest.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/view.h"
+
+namespace core {
+
+struct Failure {
+  api::ReplicaId id;
+  Ending ending;
+  Meaning meaning = Meaning::kPermanent;  // never kFine
+  std::optional<base::Time> started;
+};
+
+// Endings that somebody must answer, those taken away without an ending among them; earliest first.
+std::vector<Failure> FailuresIn(const View& view);
+
+// Which of these endings, all of one gang in one attempt, brought about the others. The earliest,
+// but: a disruption began before the ending that shows it (a pod has its grace to die in), so it
+// comes first whenever it ended; endings closer together than the clock tells apart have no order,
+// and then one that allows a restart wins; and one that only says that a peer was lost yields to
+// one with a cause of its own.
+struct Cause {
+  const Failure* failure = nullptr;  // null: too early to tell
+  base::Time settled;                // when it will be told at the latest
+};
+Cause FirstCause(const View& view, const std::vector<Failure>& failures,
+                 base::Duration clock_resolution);
+
+}  // namespace core

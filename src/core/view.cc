@@ -1,0 +1,28 @@
+#include "core/view.h"
+
+#include "core/planted_bugs.h"
+#include "core/success_policy.h"
+
+namespace core {
+
+const api::Unit& View::UnitOf(api::ReplicaId id) const {
+  static const api::Unit kFresh;
+  if (auto it = status.units.find(id); it != status.units.end()) return it->second;
+  return InGang(id.role) ? status.gang : kFresh;
+}
+
+bool View::IsCurrent(const ReplicaState& r) const {
+  return (InRange(r.id) || BUG(kKeepScaledAway)) &&
+         (r.attempt == UnitOf(r.id).attempt || BUG(kAnyAttemptIsCurrent));
+}
+
+Meaning View::MeaningFor(const ReplicaState& r) const {
+  // A member of a gang that has done its work is done, even under Always: to start it again would
+  // break the gang in its last second.
+  const bool may_end = Decides(job, r.id) || (IsGang() && InGang(r.id.role));
+  return MeaningOf(*r.ending, job.spec.replicas.at(r.id.role).restart_policy, may_end);
+}
+
+bool View::TrainingIsDone() const { return core::TrainingIsDone(job, status.completed); }
+
+}  // namespace core

@@ -1,0 +1,31 @@
+// A job and what was seen of it, with the questions that every rule asks of them.
+//
+// Holds references and lives for one pass.
+#pragma once
+
+#include <vector>
+
+#include "api/tfjob.h"
+#include "core/observed.h"
+#include "core/restart_policy.h"
+
+namespace core {
+
+struct View {
+  const api::Job& job;
+  const api::JobStatus& status;  // as it will be published
+  const std::vector<ReplicaState>& replicas;
+  base::Time now;
+
+  bool IsGang() const { return ScopeOf(job) == api::RestartScope::kJob; }
+  bool InRange(api::ReplicaId id) const { return id.index < api::ReplicasOf(job.spec, id.role); }
+  // The unit that a replica belongs to, which says which attempt of it is wanted.
+  const api::Unit& UnitOf(api::ReplicaId id) const;
+  // Wanted, and of the attempt that is wanted. All others are merely in the way.
+  bool IsCurrent(const ReplicaState& r) const;
+  Meaning MeaningFor(const ReplicaState& r) const;
+  // Only evaluators are still awaited: what happens to the others changes nothing any more.
+  bool TrainingIsDone() const;
+};
+
+}  // namespace core
