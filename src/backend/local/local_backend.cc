@@ -146,14 +146,13 @@ LocalBackend::~LocalBackend() {
 
 Result<> LocalBackend::LeasePortsFor(const api::Job& job) {
   const std::vector<ReplicaId> all = ReplicasInOrder(job.spec);
-  std::vector<int32_t> preferred;
-  for (ReplicaId id : all) {
-    if (ports_.contains(id)) preferred.push_back(ports_[id]);
-  }
-  if (ports_.empty()) preferred = run_.ports;
-  // A live replica holds its port, so it would not look free: keep the map and lease only what is
-  // new.
-  if (!ports_.empty()) {
+  if (ports_.empty()) {
+    const std::vector<int32_t> ports =
+        TRY(LeasePorts(HomePath(), dir_.path(), all.size(), run_.first_port, run_.ports));
+    for (size_t i = 0; i < all.size(); ++i) ports_[all[i]] = ports[i];
+  } else {
+    // A live replica holds its port, so it would not look free: keep what we have, lease what is
+    // new.
     std::vector<ReplicaId> fresh;
     for (ReplicaId id : all) {
       if (!ports_.contains(id)) fresh.push_back(id);
@@ -164,10 +163,6 @@ Result<> LocalBackend::LeasePortsFor(const api::Job& job) {
     const std::vector<int32_t> added =
         TRY(LeaseMorePorts(HomePath(), dir_.path(), fresh.size(), taken));
     for (size_t i = 0; i < fresh.size(); ++i) ports_[fresh[i]] = added[i];
-  } else {
-    const std::vector<int32_t> ports =
-        TRY(LeasePorts(HomePath(), dir_.path(), all.size(), run_.first_port, preferred));
-    for (size_t i = 0; i < all.size(); ++i) ports_[all[i]] = ports[i];
   }
   run_.ports.clear();
   for (ReplicaId id : all) run_.ports.push_back(ports_[id]);
@@ -191,7 +186,7 @@ void LocalBackend::FindEarlier(const api::Job& job) {
       if (const auto role = job.spec.replicas.find(id->role); role != job.spec.replicas.end()) {
         incarnation.limits = LimitsOf(role->second.pod_template).value_or(Limits());
       }
-      incarnation.ending = ReadEnding(line, incarnation);
+      End(incarnation, ReadEnding(line, incarnation));
     } else {
       lost = true;
       Release(CgroupsIn(line));
@@ -450,7 +445,6 @@ core::Ending LocalBackend::ReadEnding(const std::string& line,
     ending.memory_limit = incarnation.limits.memory_bytes;
     ending.memory_peak = fields["peak"];
   }
-  if (ending.code != 0 && ending.disruption.empty()) ending.last_lines = LastLines(incarnation.id);
   return ending;
 }
 
