@@ -32,7 +32,7 @@ def test_a_third_party_header_is_seen_by_one_folder_only(pattern):
 
 def test_the_core_reads_no_clock_draws_no_random_number_opens_no_file_starts_no_thread():
     for path in [*sources("core"), *sources("api")]:
-        banned = {"chrono_io", "thread", "mutex", "random", "fstream", "iostream", "filesystem", "unistd.h", "future"}
+        banned = {"thread", "mutex", "random", "fstream", "iostream", "filesystem", "unistd.h", "future"}
         if path.stem.endswith("_test") or path.name == "testing.h":
             continue
         assert not banned & set(includes(path)), path
@@ -40,8 +40,7 @@ def test_the_core_reads_no_clock_draws_no_random_number_opens_no_file_starts_no_
 
 def test_the_core_calls_nothing_of_the_system():
     library = ROOT / "build/release/src/libcore.a"
-    if not library.exists():
-        pytest.skip("no release build here")
+    assert library.exists(), "script/build first"
     symbols = set(subprocess.run(["nm", "--undefined-only", "--demangle", library], capture_output=True, text=True,
                                  check=True).stdout.split())
     banned = {"clock_gettime", "gettimeofday", "time", "rand", "random", "getrandom", "open", "fopen", "read", "write",
