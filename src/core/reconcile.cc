@@ -193,7 +193,9 @@ class Pass {
     if (view_.IsGang() || before(Role::kPs) != api::ReplicasOf(job_.spec, Role::kPs)) {
       RaiseGang();
     } else {
-      for (ReplicaId id : Coordinators(job_)) RaiseAlone(id);
+      for (ReplicaId id : Coordinators(job_)) {
+        if (!status_.completed.contains(id)) RaiseAlone(id);
+      }
     }
     Emit(false, "TFJobScaled", fmt::format("TFJob {} is restarted in its new shape.", Name()));
   }

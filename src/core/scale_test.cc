@@ -131,6 +131,17 @@ TEST(Scale, DownAndUpAgainNeverReusesAnAttempt) {
   }
 }
 
+// Found by the simulator: one of two chiefs was done when the workers beside the parameter servers
+// were scaled.
+TEST(Scale, OfWorkersNeverRunsACompletedCoordinatorAgain) {
+  World world(MakeJob({.chief = 2, .ps = 1, .worker = 2}));
+  world.Settle().After(1s).End(Id(Role::kChief, 1), 0).Settle();
+  Scale(world, Role::kWorker, 4);
+  EXPECT_TRUE(world.job.status.completed.contains(Id(Role::kChief, 1)));
+  EXPECT_FALSE(world.Live().contains(Id(Role::kChief, 1)));
+  EXPECT_GT(world.Live()[kChief0], 0);
+}
+
 TEST(Scale, WhileRestartingCountsTheRestartOnce) {
   World world(MakeJob({.worker = 2}));
   world.Settle().After(1min).End(kWorker1, 137);

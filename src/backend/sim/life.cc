@@ -320,6 +320,7 @@ class Living {
         job.spec.replicas[role].replicas = 1 + random.Below(4);
         world_.Trace(
             fmt::format("user: scale {} to {}", api::Name(role), ReplicasOf(job.spec, role)));
+        world_.Advance();
         if (random.Chance(40)) world_.Schedule(What::kUser, random.Between(1ms, 3s));
         break;
       }

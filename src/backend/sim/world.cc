@@ -309,8 +309,7 @@ bool World::IsUp(ReplicaId id, std::optional<int32_t> attempt) const {
   });
 }
 
-// Training goes on while all who are needed are up, and is done after `work`, less what the last
-// checkpoint kept.
+// Done after `work`, less what the last checkpoint kept.
 void World::Advance() {
   if (kind == Kind::kIndependent) return;  // each for itself, from kUp on
   std::optional<int32_t> attempt;

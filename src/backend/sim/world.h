@@ -87,6 +87,8 @@ class World : public Backend {
   void TakeAwayAll();
   std::vector<int32_t> Running() const;
   bool AnyLive() const;
+  // Training goes on while all who are needed are up. To be called when either may have changed.
+  void Advance();
   void Trace(const std::string& line);
 
   // The store: what survives a crash of the controller.
@@ -124,7 +126,6 @@ class World : public Backend {
   bool CrashesHere();
   void Start(const core::Start& start);
   void Follow(const Incarnation& lost);
-  void Advance();
   void WorkDone(int32_t subject);
   bool IsGangMember(const core::ReplicaState& r) const;
   bool IsUp(api::ReplicaId id, std::optional<int32_t> attempt) const;
