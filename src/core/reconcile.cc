@@ -556,6 +556,25 @@ api::JobStatus Stopped(const api::Job& job, const std::string& by, Time now) {
   return status;
 }
 
+api::JobStatus Refused(const api::Job& job, const std::string& why, Time now) {
+  api::JobStatus status = job.status;
+  if (api::IsTerminal(status)) return status;
+  if (status.conditions.empty()) {
+    SetCondition(status, "Created", true, "TFJobCreated",
+                 fmt::format("TFJob {} is created.", job.metadata.name), now);
+  }
+  SetCondition(status, "Failed", true, "TFJobFailedValidation",
+               fmt::format("TFJob {} failed validation because the spec is invalid: {}",
+                           job.metadata.name, why),
+               now);
+  status.completion_time = std::chrono::floor<std::chrono::seconds>(now);
+  status.verdict = api::Verdict{.result = "failed",
+                                .cause = "the spec is invalid: " + why,
+                                .advice = "correct the manifest, delete the job and apply it again",
+                                .exit_status = 2};
+  return status;
+}
+
 api::JobStatus Revived(const api::Job& job, Time now) {
   api::JobStatus status = job.status;
   if (api::Has(status, "Succeeded")) return status;

@@ -89,9 +89,11 @@ struct Decision {
 Decision Reconcile(const api::Job& job, const Observed& observed, const Policy& policy,
                    base::Time now);
 
-// Edits of a job that a person asks for. Each returns the status to publish; Reconcile does the
-// rest.
+// Changes that are not Reconcile's own to decide. Each returns the status to publish; Reconcile
+// does the rest.
 api::JobStatus Stopped(const api::Job& job, const std::string& by, base::Time now);
+// The job as written can never run: it ends here, and nothing is started for it.
+api::JobStatus Refused(const api::Job& job, const std::string& why, base::Time now);
 // A failed, stopped or interrupted job gets a new life: limits and back-off start afresh, the
 // history stays.
 api::JobStatus Revived(const api::Job& job, base::Time now);

@@ -1,0 +1,140 @@
+// The objects of one kind that we know of, reduced to what decisions need.
+//
+// Fed by a watch and by the answers to our own writes, whichever is newer: an object never goes
+// back to an older version, so what is read here is never older than what this process did.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "kube/watch.h"
+
+namespace backend::cluster {
+
+struct Key {
+  std::string name_space;
+  std::string name;
+  auto operator<=>(const Key&) const = default;
+};
+
+// Object has: key, uid, job (the key of the job it belongs to), version.
+template <typename Object>
+class Collection : public kube::Watch::Sink {
+ public:
+  using Read = std::function<std::optional<Object>(const base::Json&)>;
+  using Changed = std::function<void(const Key& job)>;
+
+  // `read` gives nothing for what is none of ours. `changed` is told the job of each change.
+  Collection(Read read, Changed changed) : read_(std::move(read)), changed_(std::move(changed)) {}
+
+  const Object* Find(const Key& key) const {
+    const auto it = objects_.find(key);
+    return it == objects_.end() ? nullptr : &it->second;
+  }
+
+  // In the order of their names.
+  std::vector<const Object*> Of(const Key& job) const {
+    std::vector<const Object*> out;
+    const auto names = by_job_.find(job);
+    if (names == by_job_.end()) return out;
+    for (const std::string& name : names->second) {
+      out.push_back(&objects_.at({job.name_space, name}));
+    }
+    return out;
+  }
+
+  const std::map<Key, Object>& all() const { return objects_; }
+  // What the watch last complained of; empty while all is well.
+  const std::string& trouble() const { return trouble_; }
+
+  void Apply(const base::Json& object) override {
+    trouble_.clear();
+    std::optional<Object> read = read_(object);
+    if (!read) return Remove(object);
+    if (listing_) told_.insert(read->key);
+    const auto known = objects_.find(read->key);
+    if (known != objects_.end() && known->second.version >= read->version) return;
+    const auto gone = removed_.find(read->key);
+    if (gone != removed_.end() && gone->second >= read->version) return;
+    Insert(std::move(*read));
+  }
+
+  void Remove(const base::Json& object) override {
+    const base::Json* metadata = base::Find(object, "metadata");
+    if (!metadata) return;
+    Drop({base::StringOr(*metadata, "namespace"), base::StringOr(*metadata, "name")},
+         base::StringOr(*metadata, "uid"), kube::VersionOf(object));
+  }
+
+  // Of this UID only: a successor of the same name stays. `version` is the last that it had.
+  void Drop(const Key& key, const std::string& uid, kube::Version version) {
+    const auto known = objects_.find(key);
+    if (known == objects_.end() || known->second.uid != uid) return;
+    // A late word of an earlier version must not bring it back; a list ends the remembering.
+    kube::Version& last = removed_[key];
+    last = std::max({last, version, known->second.version});
+    Erase(known);
+  }
+
+  void ListBegin() override {
+    listing_ = true;
+    told_.clear();
+  }
+
+  void ListEnd(kube::Version version) override {
+    listing_ = false;
+    trouble_.clear();
+    for (auto it = objects_.begin(); it != objects_.end();) {
+      const bool gone = !told_.contains(it->first) && it->second.version <= version;
+      gone ? Erase(it++) : void(++it);
+    }
+    told_.clear();
+    std::erase_if(removed_, [&](const auto& entry) { return entry.second <= version; });
+  }
+
+  void Trouble(const base::Error& error) override { trouble_ = error.text(); }
+
+ private:
+  static constexpr size_t kRemembered = 1024;
+
+  void Insert(Object object) {
+    const Key key = object.key;
+    if (const auto known = objects_.find(key); known != objects_.end()) Erase(known);
+    removed_.erase(key);
+    // Words come in the order of versions, so what was removed long before needs no remembering.
+    if (removed_.size() > kRemembered) {
+      std::erase_if(removed_, [&](const auto& e) { return e.second < object.version; });
+    }
+    const Key job = object.job;
+    by_job_[job].insert(key.name);
+    objects_.emplace(key, std::move(object));
+    changed_(job);
+  }
+
+  void Erase(typename std::map<Key, Object>::iterator it) {
+    const Key job = it->second.job;
+    std::set<std::string>& names = by_job_[job];
+    names.erase(it->first.name);
+    if (names.empty()) by_job_.erase(job);
+    objects_.erase(it);
+    changed_(job);
+  }
+
+  const Read read_;
+  const Changed changed_;
+  std::map<Key, Object> objects_;
+  std::map<Key, std::set<std::string>> by_job_;
+  std::map<Key, kube::Version> removed_;
+  bool listing_ = false;
+  std::set<Key> told_;
+  std::string trouble_;
+};
+
+}  // namespace backend::cluster

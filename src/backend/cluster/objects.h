@@ -1,0 +1,43 @@
+// The objects that a TFJob becomes on a cluster: pods and services, named, labelled and owned as
+// training-operator v1.9 does.
+//
+// Pure: from values to JSON. The pod template passes through as written, but for what a replica
+// needs to be one: docs/differences.md lists what differs from v1.9 and why.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/tfjob.h"
+#include "base/json.h"
+
+namespace backend::cluster {
+
+inline constexpr std::string_view kOperatorLabel = "training.kubeflow.org/operator-name";
+inline constexpr std::string_view kOperatorName = "tfjob-controller";
+inline constexpr std::string_view kJobLabel = "training.kubeflow.org/job-name";
+inline constexpr std::string_view kTypeLabel = "training.kubeflow.org/replica-type";
+inline constexpr std::string_view kIndexLabel = "training.kubeflow.org/replica-index";
+inline constexpr std::string_view kRoleLabel = "training.kubeflow.org/job-role";
+inline constexpr std::string_view kAttemptLabel = "trainyard.dev/attempt";
+// On a pod until its ending is in the status of its job, so that no ending is missed.
+inline constexpr std::string_view kFinalizer = "trainyard.dev/observed";
+
+// What the operator decides for all jobs alike.
+struct Settings {
+  std::string cluster_domain;  // "cluster.local", or empty: addresses end in .svc
+  std::string gang_scheduler;  // empty: none; "volcano"; any other: a scheduler with PodGroups
+};
+
+// Of the pod and of the service in front of it.
+std::string ReplicaName(const api::Job& job, api::ReplicaId id);
+
+// Selects the pods of one role, as the scale subresource tells others.
+std::string SelectorOf(const api::Job& job, api::Role role);
+
+base::Json MakePod(const api::Job& job, api::ReplicaId id, int32_t attempt,
+                   const Settings& settings);
+base::Json MakeService(const api::Job& job, api::ReplicaId id);
+base::JsonObject OwnerReference(const api::Job& job);
+
+}  // namespace backend::cluster

@@ -1,0 +1,62 @@
+// Sends requests as fast as the server takes them, and fairly.
+//
+// How many are under way at once is learned from the server's answers: more while they come
+// quickly, fewer when they slow down, and a pause when it says that it has too many (429, 503).
+// Whose turn it is goes round by namespace, so that ten thousand jobs of one do not hold up another
+// one's only job. What can wait (events) goes when nothing else does.
+//
+// One thread. Nothing is sent but from Advance.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backend/cluster/fair_queue.h"
+#include "base/time.h"
+#include "kube/transport.h"
+
+namespace backend::cluster {
+
+class Pacer {
+ public:
+  using Make = std::move_only_function<kube::Request()>;
+
+  explicit Pacer(kube::Transport& transport);
+  ~Pacer();
+
+  // `make` is called when the request's turn has come, so that what waits costs no memory.
+  void Submit(const std::string& name_space, Make make, kube::Transport::Answer answer);
+  // The same, after all others.
+  void SubmitIdle(Make make, kube::Transport::Answer answer);
+
+  void Advance(base::Time now);
+  // When Advance has something to do that no answer announces: the end of a pause.
+  std::optional<base::Time> next() const;
+
+  size_t waiting() const { return urgent_.size() + idle_.size(); }
+  size_t window() const;
+
+ private:
+  struct Waiting {
+    Make make;
+    kube::Transport::Answer answer;
+  };
+  struct Shared;
+
+  bool SendNext(base::Time now);
+  void Learn(base::Time now);
+
+  kube::Transport& transport_;
+  FairQueue<Waiting> urgent_;  // by namespace
+  std::deque<Waiting> idle_;
+  double window_;
+  base::Duration quick_{0};  // how fast the server answers when it is not busy; 0: not known yet
+  std::optional<base::Time> paused_until_;
+  base::Time reduced_at_;
+  std::shared_ptr<Shared> shared_;  // with the answers under way, which may outlive this
+};
+
+}  // namespace backend::cluster

@@ -1,0 +1,25 @@
+// PodGroups: how a gang scheduler learns which pods belong together (tfjob.md 2.14).
+//
+// Pure. One PodGroup a job, of its name; the pods say which group they are of.
+#pragma once
+
+#include <string>
+
+#include "api/tfjob.h"
+#include "backend/cluster/objects.h"
+#include "base/json.h"
+
+namespace backend::cluster {
+
+// "scheduling.volcano.sh/v1beta1", or the scheduler plugins' "scheduling.x-k8s.io/v1alpha1".
+std::string PodGroupVersion(const Settings& settings);
+
+base::Json MakePodGroup(const api::Job& job, const Settings& settings);
+
+// Volcano admits a group before its pods may be made: not while its phase is empty or Pending.
+bool PodsMayStart(const base::Json& pod_group, const Settings& settings);
+
+void JoinPodGroup(const api::Job& job, api::ReplicaId id, const Settings& settings,
+                  base::JsonObject& metadata, base::JsonObject& spec);
+
+}  // namespace backend::cluster

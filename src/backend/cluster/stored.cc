@@ -1,0 +1,97 @@
+#include "backend/cluster/stored.h"
+
+#include "api/decode.h"
+#include "backend/cluster/objects.h"
+#include "base/strings.h"
+
+namespace backend::cluster {
+namespace {
+
+using base::Json;
+using base::StringOr;
+
+const Json& At(const Json& object, std::string_view key) {
+  static const Json kNothing;
+  const Json* found = base::Find(object, key);
+  return found ? *found : kNothing;
+}
+
+// The first few, on one line.
+std::string Summary(const std::vector<api::FieldError>& errors) {
+  std::string out;
+  for (size_t i = 0; i < errors.size() && i < 5; ++i) {
+    if (i > 0) out += "; ";
+    if (!errors[i].path.empty()) out += errors[i].path + ": ";
+    out += errors[i].detail;
+  }
+  if (errors.size() > 5) out += "; and " + std::to_string(errors.size() - 5) + " more";
+  return base::OneLine(out, 900);
+}
+
+// The server shows every object as v1, also one that was written as v1alpha1: what it holds tells.
+Json AsWritten(const Json& object) {
+  const Json& spec = At(object, "spec");
+  const bool list_form = base::Find(spec, "replicaSpecs") && !base::Find(spec, "tfReplicaSpecs");
+  if (!list_form) return object;
+  Json out = object;
+  out.get_object()["apiVersion"] = "kubeflow.org/v1alpha1";
+  return out;
+}
+
+}  // namespace
+
+std::string OwnerOf(const Json& metadata) {
+  const Json& owners = At(metadata, "ownerReferences");
+  if (!owners.is_array()) return "";
+  for (const Json& owner : owners.get_array()) {
+    if (base::BoolOr(owner, "controller") && StringOr(owner, "kind") == api::kKind) {
+      return StringOr(owner, "uid");
+    }
+  }
+  return "";
+}
+
+std::optional<StoredJob> ReadJob(const Json& object) {
+  const Json& metadata = At(object, "metadata");
+  StoredJob out;
+  out.key = out.job = {StringOr(metadata, "namespace"), StringOr(metadata, "name")};
+  out.uid = StringOr(metadata, "uid");
+  out.version = kube::VersionOf(object);
+  if (out.key.name.empty() || out.uid.empty()) return std::nullopt;
+  out.deleting = base::Find(metadata, "deletionTimestamp") != nullptr;
+  api::Decoded decoded = api::DecodeJobObject(AsWritten(object));
+  api::Job job;
+  if (decoded.errors.empty()) {
+    job = std::move(decoded.job);
+  } else {
+    out.invalid = Summary(decoded.errors);
+  }
+  job.metadata.name = out.key.name;
+  job.metadata.name_space = out.key.name_space;
+  job.metadata.uid = out.uid;
+  const Json& status = At(object, "status");
+  job.status = api::DecodeStatus(status);
+  out.value = std::make_shared<const api::Job>(std::move(job));
+  const Json& workers = At(At(status, "replicaStatuses"), api::Name(api::Role::kWorker));
+  out.tells_selector = !StringOr(workers, "selector").empty();
+  return out;
+}
+
+std::optional<Service> ReadService(const Json& object) {
+  const Json& metadata = At(object, "metadata");
+  const Json& labels = At(metadata, "labels");
+  const auto id =
+      api::ReplicaIdFrom(StringOr(labels, kTypeLabel) + "-" + StringOr(labels, kIndexLabel));
+  Service out;
+  out.key = {StringOr(metadata, "namespace"), StringOr(metadata, "name")};
+  out.job = {out.key.name_space, StringOr(labels, kJobLabel)};
+  out.uid = StringOr(metadata, "uid");
+  out.version = kube::VersionOf(object);
+  out.owner = OwnerOf(metadata);
+  out.deleting = base::Find(metadata, "deletionTimestamp") != nullptr;
+  if (!id || out.job.name.empty() || out.uid.empty()) return std::nullopt;
+  out.id = *id;
+  return out;
+}
+
+}  // namespace backend::cluster

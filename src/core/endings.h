@@ -1,0 +1,13 @@
+// Which endings the published status has taken in, so that the world may forget them.
+#pragma once
+
+#include "api/tfjob.h"
+#include "core/observed.h"
+
+namespace core {
+
+// True once nothing that Reconcile will ever decide rests on seeing this ended incarnation again:
+// it counted as done, its failure was answered with another attempt, or the job is over.
+bool IsTakenIn(const api::Job& job, const api::JobStatus& published, const ReplicaState& ended);
+
+}  // namespace core

@@ -1,0 +1,27 @@
+#include "core/services.h"
+
+#include <algorithm>
+
+namespace core {
+
+ServiceWish WishFor(const api::Job& job, const api::JobStatus& status, const Observed& observed,
+                    api::ReplicaId id) {
+  if (id.index >= api::ReplicasOf(job.spec, id.role)) return ServiceWish::kRemove;
+  if (!api::IsTerminal(status)) {
+    return job.spec.run_policy.suspend ? ServiceWish::kRemove : ServiceWish::kMake;
+  }
+  switch (job.spec.run_policy.clean_pod_policy) {
+    case api::CleanPodPolicy::kNone:
+      return ServiceWish::kKeep;
+    case api::CleanPodPolicy::kAll:
+      return ServiceWish::kRemove;
+    case api::CleanPodPolicy::kRunning:
+      return std::ranges::any_of(observed.replicas, [&](const ReplicaState& r) {
+               return r.id == id && HasEnded(r) && !r.deleting;
+             }) ? ServiceWish::kKeep
+                : ServiceWish::kRemove;
+  }
+  return ServiceWish::kKeep;
+}
+
+}  // namespace core
