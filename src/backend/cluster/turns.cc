@@ -6,6 +6,7 @@
 
 #include "core/endings.h"
 #include "core/services.h"
+#include "base/strings.h"
 #include "kube/api.h"
 
 namespace backend::cluster {

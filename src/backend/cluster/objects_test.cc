@@ -1,0 +1,104 @@
+#include "backend/cluster/objects.h"
+
+#include <gtest/gtest.h>
+
+#include "api/decode.h"
+#include "backend/cluster/testing.h"
+
+namespace backend::cluster {
+namespace {
+
+using namespace testing;
+
+std::string Compact(const Json& object, std::initializer_list<std::string_view> path) {
+  const Json* at = &object;
+  for (std::string_view key : path) {
+    at = base::Find(*at, key);
+    if (!at) return "(none)";
+  }
+  return base::CompactJson(*at);
+}
+
+const Json& Container(const Json& pod) { return pod.at("spec").at("containers").at(0); }
+
+std::string EnvironmentOf(const Json& pod, std::string_view name) {
+  std::string value = "(none)";
+  for (const Json& entry : Container(pod).at("env").as_array()) {
+    if (base::StringOr(entry, "name") == name) value = base::StringOr(entry, "value");
+  }
+  return value;
+}
+
+TEST(MakePod, NamesLabelsAndOwnsAsTrainingOperator) {
+  const Json pod = MakePod(MakeJob(), {Role::kWorker, 1}, 3, {});
+  EXPECT_EQ(Compact(pod, {"metadata", "name"}), "\"mnist-worker-1\"");
+  EXPECT_EQ(Compact(pod, {"metadata", "namespace"}), "\"team-a\"");
+  EXPECT_EQ(Compact(pod, {"metadata", "labels"}),
+            R"({"training.kubeflow.org/operator-name":"tfjob-controller",)"
+            R"("training.kubeflow.org/job-name":"mnist","training.kubeflow.org/replica-type":"worker",)"
+            R"("training.kubeflow.org/replica-index":"1","trainyard.dev/attempt":"3"})");
+  EXPECT_EQ(Compact(pod, {"metadata", "ownerReferences"}),
+            R"([{"apiVersion":"kubeflow.org/v1","kind":"TFJob","name":"mnist","uid":"u-1",)"
+            R"("controller":true,"blockOwnerDeletion":true}])");
+  EXPECT_EQ(Compact(pod, {"metadata", "finalizers"}), R"(["trainyard.dev/observed"])");
+  EXPECT_EQ(Compact(pod, {"spec", "restartPolicy"}), "\"Never\"");
+}
+
+TEST(MakePod, MarksTheMasterWhichIsWorkerZeroWithoutAChief) {
+  const auto role = [](const Json& pod) {
+    return base::StringOr(pod.at("metadata").at("labels"), kRoleLabel);
+  };
+  EXPECT_EQ(role(MakePod(MakeJob(), {Role::kWorker, 0}, 0, {})), "master");
+  EXPECT_EQ(role(MakePod(MakeJob(), {Role::kWorker, 1}, 0, {})), "");
+  api::Job chief = MakeJob();
+  chief.spec.replicas[Role::kChief] = chief.spec.replicas[Role::kWorker];
+  EXPECT_EQ(role(MakePod(chief, {Role::kWorker, 0}, 0, {})), "");
+  EXPECT_EQ(role(MakePod(chief, {Role::kChief, 1}, 0, {})), "master");
+}
+
+TEST(MakePod, TellsTfConfigLastSoThatItWins) {
+  const Json pod = MakePod(MakeJob(), {Role::kWorker, 1}, 0, {});
+  EXPECT_EQ(EnvironmentOf(pod, "TF_CONFIG"),
+            R"({"cluster":{"worker":["mnist-worker-0.team-a.svc:2222",)"
+            R"("mnist-worker-1.team-a.svc:2222"]},"task":{"type":"worker","index":1},)"
+            R"("environment":"cloud"})");
+  EXPECT_EQ(base::StringOr(Container(pod).at("env").as_array().back(), "name"), "TF_CONFIG");
+  EXPECT_EQ(EnvironmentOf(pod, "PYTHONUNBUFFERED"), "0") << "the author's value wins over ours";
+}
+
+TEST(MakePod, PutsTheClusterDomainIntoAddresses) {
+  const Json pod = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {.cluster_domain = "cluster.local"});
+  EXPECT_NE(EnvironmentOf(pod, "TF_CONFIG").find("mnist-worker-0.team-a.svc.cluster.local:2222"),
+            std::string::npos);
+}
+
+TEST(MakePod, KeepsEveryFieldOfTheTemplateThatItDoesNotKnow) {
+  const Json pod = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {});
+  EXPECT_EQ(Compact(pod, {"spec", "someday"}), R"({"new":[1]})");
+  EXPECT_EQ(Compact(pod, {"metadata", "annotations"}), R"({"note":"yes"})");
+}
+
+TEST(MakeService, IsHeadlessAndFoundBeforeItsPodIsReady) {
+  const Json service = MakeService(MakeJob(), {Role::kWorker, 1});
+  EXPECT_EQ(Compact(service, {"metadata", "name"}), "\"mnist-worker-1\"");
+  EXPECT_EQ(Compact(service, {"spec"}),
+            R"({"clusterIP":"None","selector":{"training.kubeflow.org/operator-name":"tfjob-controller",)"
+            R"("training.kubeflow.org/job-name":"mnist","training.kubeflow.org/replica-type":"worker",)"
+            R"("training.kubeflow.org/replica-index":"1"},"ports":[{"name":"tfjob-port","port":2222}],)"
+            R"("publishNotReadyAddresses":true})");
+}
+
+TEST(Gang, JoinsVolcanoByAnnotationAndOthersByLabel) {
+  const Json volcano = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {.gang_scheduler = "Volcano"});
+  EXPECT_EQ(Compact(volcano, {"spec", "schedulerName"}), "\"volcano\"");
+  EXPECT_EQ(Compact(volcano, {"metadata", "annotations"}),
+            R"({"note":"yes","scheduling.k8s.io/group-name":"mnist","volcano.sh/task-spec":"worker"})");
+  const Json plugins = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {.gang_scheduler = "kai"});
+  EXPECT_EQ(Compact(plugins, {"spec", "schedulerName"}), "\"kai\"");
+  EXPECT_EQ(
+      base::StringOr(plugins.at("metadata").at("labels"), "scheduling.x-k8s.io/pod-group"),
+      "mnist");
+}
+
+}  // namespace
+}  // namespace backend::cluster

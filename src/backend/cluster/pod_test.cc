@@ -1,0 +1,153 @@
+#include "backend/cluster/pod.h"
+
+#include <gtest/gtest.h>
+
+#include "backend/cluster/stored.h"
+#include "backend/cluster/testing.h"
+
+namespace backend::cluster {
+namespace {
+
+using namespace testing;
+using core::Phase;
+
+constexpr const char* kDeleted =
+    R"(,"deletionTimestamp":"2026-01-01T00:01:30Z","deletionGracePeriodSeconds":30)";
+
+Pod Read(const Json& object) {
+  auto pod = ReadPod(object);
+  CHECK(pod);
+  return *pod;
+}
+
+TEST(ReadPod, KnowsWhoseItIs) {
+  const Pod pod = Read(PodObject("", R"("phase":"Pending")"));
+  EXPECT_EQ(pod.key, (Key{"team-a", "mnist-worker-0"}));
+  EXPECT_EQ(pod.job, (Key{"team-a", "mnist"}));
+  EXPECT_EQ(pod.owner, "u-1");
+  EXPECT_EQ(pod.version, 9u);
+  EXPECT_EQ(pod.replica.attempt, 2);
+  EXPECT_EQ(pod.replica.phase, Phase::kPending);
+  EXPECT_TRUE(pod.held);
+}
+
+TEST(ReadPod, IsNothingWithoutOurLabels) {
+  EXPECT_FALSE(ReadPod(Parse(R"({"metadata":{"name":"x","uid":"y"}})")));
+  EXPECT_FALSE(ReadPod(Parse("[1,2]")));
+  EXPECT_FALSE(ReadPod(Parse(R"({"metadata":{"name":"x","uid":"y","labels":)"
+                             R"({"training.kubeflow.org/job-name":"j",)"
+                             R"("training.kubeflow.org/replica-type":"worker",)"
+                             R"("training.kubeflow.org/replica-index":"-1"}}})")));
+}
+
+TEST(ReadPod, TellsHowItEnded) {
+  const Pod done = Read(PodObject("", R"("phase":"Succeeded",)" + Terminated(0)));
+  EXPECT_EQ(done.replica.phase, Phase::kSucceeded);
+  EXPECT_EQ(done.replica.ending->code, 0);
+  const Pod failed = Read(
+      PodObject("", R"("phase":"Failed",)" + Terminated(1, R"(,"message":"a\nValueError: x\n")")));
+  EXPECT_EQ(failed.replica.phase, Phase::kFailed);
+  EXPECT_EQ(failed.replica.ending->code, 1);
+  EXPECT_EQ(failed.replica.ending->last_lines.back(), "ValueError: x");
+  EXPECT_TRUE(failed.replica.ending->disruption.empty());
+}
+
+TEST(ReadPod, OutOfMemoryNamesTheLimit) {
+  const Pod pod =
+      Read(PodObject("", R"("phase":"Failed",)" + Terminated(137, R"(,"reason":"OOMKilled")")));
+  EXPECT_EQ(pod.replica.ending->memory_limit_by, "the kubelet");
+  EXPECT_EQ(pod.replica.ending->memory_limit, 64 << 20);
+}
+
+TEST(ReadPod, IsDecidedByTheMainContainerWhateverASidecarDoes) {
+  const Pod pod = Read(PodObject("", R"("phase":"Running",)" + Terminated(0)));
+  EXPECT_EQ(pod.replica.phase, Phase::kSucceeded);
+  EXPECT_FALSE(pod.finished);
+}
+
+TEST(ReadPod, DeletedBySomebodyIsADisruptionOnceItHasEnded) {
+  const Pod leaving =
+      Read(PodObject(kDeleted, R"("phase":"Running",)" + ContainerState(R"("running":{})")));
+  EXPECT_EQ(leaving.replica.phase, Phase::kRunning);
+  EXPECT_TRUE(leaving.replica.deleting);
+  EXPECT_EQ(leaving.grace, 30);
+  const Pod gone = Read(PodObject(
+      kDeleted, R"("phase":"Failed",)" + Terminated(143, "", "2026-01-01T00:01:10Z")));
+  EXPECT_EQ(gone.replica.ending->disruption, "its pod was deleted");
+}
+
+// A preemption handler saves and exits with 0: that is not the end of the training.
+TEST(ReadPod, AnExitWithZeroAfterItWasAskedToGoIsADisruption) {
+  const Pod pod = Read(PodObject(
+      kDeleted, R"("phase":"Succeeded",)" + Terminated(0, "", "2026-01-01T00:01:10Z")));
+  EXPECT_EQ(pod.replica.phase, Phase::kFailed);
+  EXPECT_FALSE(pod.replica.ending->disruption.empty());
+}
+
+TEST(ReadPod, DoneBeforeItWasDeletedIsDone) {
+  const Pod pod = Read(PodObject(
+      kDeleted, R"("phase":"Succeeded",)" + Terminated(0, "", "2026-01-01T00:00:59Z")));
+  EXPECT_EQ(pod.replica.phase, Phase::kSucceeded);
+  EXPECT_TRUE(pod.replica.ending->disruption.empty());
+}
+
+TEST(ReadPod, DeletedBeforeANodeHadItHasEnded) {
+  const Pod pod = Read(PodObject(R"(,"deletionTimestamp":"2026-01-01T00:01:00Z")",
+                                 R"("phase":"Pending")", ""));
+  EXPECT_EQ(pod.replica.phase, Phase::kFailed);
+  EXPECT_FALSE(pod.replica.ending->disruption.empty());
+  EXPECT_TRUE(pod.finished);
+}
+
+TEST(ReadPod, EvictionAndALostNodeAreDisruptions) {
+  const Pod evicted = Read(PodObject(
+      "", R"("phase":"Failed","reason":"Evicted","message":"low on memory","conditions":[)"
+          R"({"type":"DisruptionTarget","status":"True","reason":"TerminationByKubelet",)"
+          R"("message":"low on memory"}],)" +
+              Terminated(137)));
+  EXPECT_EQ(evicted.replica.ending->disruption, "TerminationByKubelet: low on memory");
+  const Pod lost = Read(PodObject("", R"("phase":"Failed","reason":"NodeLost")"));
+  EXPECT_EQ(lost.replica.ending->disruption, "NodeLost");
+}
+
+TEST(ReadPod, ItsOwnTimeLimitIsAFailure) {
+  const Pod pod = Read(PodObject("", R"("phase":"Failed","reason":"DeadlineExceeded")"));
+  EXPECT_TRUE(pod.replica.ending->disruption.empty());
+  EXPECT_NE(pod.replica.ending->code, 0);
+}
+
+TEST(ReadPod, TellsWhyItDoesNotStart) {
+  const Pod pull = Read(PodObject(
+      "", R"("phase":"Pending",)" +
+              ContainerState(R"("waiting":{"reason":"ImagePullBackOff","message":"no such image"})")));
+  EXPECT_EQ(pull.trouble, "ImagePullBackOff");
+  EXPECT_EQ(pull.trouble_message,
+            "Error pod mnist-worker-0 container tensorflow waiting message: no such image");
+  const Pod full = Read(PodObject(
+      "", R"("phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",)"
+          R"("reason":"Unschedulable","message":"0/3 nodes are available"}])"));
+  EXPECT_EQ(full.trouble, "Unschedulable");
+}
+
+TEST(ReadJob, ReadsAListFormThatTheServerShowsAsV1) {
+  const auto job = ReadJob(Parse(
+      R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{"name":"a","namespace":"n",)"
+      R"("uid":"u","resourceVersion":"3"},"spec":{"replicaSpecs":[{"tfReplicaType":"MASTER",)"
+      R"("replicas":1,"template":{"spec":{"containers":[{"name":"tensorflow","image":"i"}],)"
+      R"("restartPolicy":"OnFailure"}}}]}})"));
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->invalid, "");
+  EXPECT_EQ(api::ReplicasOf(job->value->spec, Role::kMaster), 1);
+}
+
+TEST(ReadJob, KeepsWhatIsNoJobAsideWithTheReason) {
+  const auto job = ReadJob(Parse(
+      R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{"name":"a","namespace":"n",)"
+      R"("uid":"u"},"spec":{"tfReplicaSpecs":{"Worker":{"replicas":-1}}}})"));
+  ASSERT_TRUE(job);
+  EXPECT_NE(job->invalid.find("spec.tfReplicaSpecs.Worker"), std::string::npos);
+  EXPECT_EQ(job->value->metadata.uid, "u");
+}
+
+}  // namespace
+}  // namespace backend::cluster
