@@ -4,10 +4,11 @@
 # others. A header of another folder is found only if that folder's library is named in LINKS, so an include
 # against the arrows of ARCHITECTURE.md does not compile.
 
-# trainyard_folder(NAME [DIR path/below/src] [LINKS folder...] [USES third-party-target...])
-# Sources are all *.cc of the folder but tests (*_test.cc), which become the executable NAME_test.
+# trainyard_folder(NAME [DIR path/below/src] [LINKS folder...] [USES third-party-target...] [TESTS_LINK folder...])
+# Sources are all *.cc of the folder but tests (*_test.cc), which become the executable NAME_test; that one links what
+# TESTS_LINK names as well.
 function(trainyard_folder name)
-  cmake_parse_arguments(F "" "DIR" "LINKS;USES" ${ARGN})
+  cmake_parse_arguments(F "" "DIR" "LINKS;USES;TESTS_LINK" ${ARGN})
   if(NOT F_DIR)
     set(F_DIR ${name})
   endif()
@@ -37,7 +38,7 @@ function(trainyard_folder name)
   target_link_libraries(${name} ${scope} ${F_LINKS} ${F_USES})
 
   if(tests)
-    trainyard_test(${name}_test SOURCES ${tests} LINKS ${name})
+    trainyard_test(${name}_test SOURCES ${tests} LINKS ${name} ${F_TESTS_LINK})
   endif()
 endfunction()
 

@@ -6,9 +6,9 @@
 // owner decides what to keep; nothing is stored here but versions.
 //
 //   410, a gap, a stream that cannot be read     list again
-//   the stream ended, or went silent             watch again from the last version (bookmarks count)
-//   other errors, 429 and 5xx                    the same again after a growing pause (Retry-After)
-//   an older list than what was seen already     not believed: asked again
+//   the stream ended, or went silent             watch again from the last version (bookmarks
+//   count) other errors, 429 and 5xx                    the same again after a growing pause
+//   (Retry-After) an older list than what was seen already     not believed: asked again
 #pragma once
 
 #include <cstdint>
