@@ -1,0 +1,124 @@
+#include "backend/cluster/operator.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/core.h>
+
+#include "kube/api.h"
+
+namespace backend::cluster {
+namespace {
+
+const std::string kOurs = fmt::format("{}={}", kOperatorLabel, kOperatorName);
+
+// When the streams of this process end differs from those of another.
+uint64_t Jitter(const std::string& identity, std::string_view of) {
+  return std::hash<std::string>()(identity + std::string(of));
+}
+
+}  // namespace
+
+struct Operator::Parts : Chronicle {
+  Parts(kube::Transport& transport, Options given, Observer& watched)
+      : options(std::move(given)),
+        observer(watched),
+        pacer(transport),
+        events(transport, "tfjob-controller"),
+        turns({jobs, pods, services}, pacer, *this, options.settings),
+        job_watch(transport, {kube::Path(api::kApiVersion, "tfjobs", options.name_space), ""}, jobs,
+                  Jitter(options.identity, "tfjobs")),
+        pod_watch(transport, {kube::Path("v1", "pods", options.name_space), kOurs}, pods,
+                  Jitter(options.identity, "pods")),
+        service_watch(transport, {kube::Path("v1", "services", options.name_space), kOurs},
+                      services, Jitter(options.identity, "services")) {
+    if (!options.identity.empty()) {
+      lease.emplace(transport, kube::Lease::Options{.name_space = options.lease_namespace,
+                                                    .name = options.lease_name,
+                                                    .identity = options.identity});
+    }
+  }
+
+  void Wake(const Key& job) { turns.Wake(job); }
+
+  void Tell(const api::Job& job, const core::Event& event) override {
+    events.Tell({.api_version = std::string(api::kApiVersion),
+                 .kind = std::string(api::kKind),
+                 .name_space = job.metadata.name_space,
+                 .name = job.metadata.name,
+                 .uid = job.metadata.uid},
+                event.warning, event.reason, event.message);
+  }
+  void Published(const api::JobStatus& before, const api::Job& after) override {
+    observer.Published(before, after);
+  }
+  void TurnOver(bool failed, base::Duration took) override { observer.TurnOver(failed, took); }
+
+  bool Synced() const { return job_watch.synced() && pod_watch.synced() && service_watch.synced(); }
+  bool Leads() const { return !lease || lease->leads(); }
+
+  const Options options;
+  Observer& observer;
+  const std::function<void(const Key&)> wake = [this](const Key& job) { Wake(job); };
+  Collection<StoredJob> jobs{ReadJob, wake};
+  Collection<Pod> pods{ReadPod, wake};
+  Collection<Service> services{ReadService, wake};
+  Pacer pacer;
+  kube::Events events;
+  Turns turns;
+  kube::Watch job_watch;
+  kube::Watch pod_watch;
+  kube::Watch service_watch;
+  std::optional<kube::Lease> lease;
+};
+
+Operator::Operator(kube::Transport& transport, Options options, Observer& observer)
+    : parts_(std::make_unique<Parts>(transport, std::move(options), observer)) {}
+Operator::~Operator() = default;
+
+void Operator::Advance(base::Time now) {
+  parts_->job_watch.Advance(now);
+  parts_->pod_watch.Advance(now);
+  parts_->service_watch.Advance(now);
+  if (parts_->lease) parts_->lease->Advance(now);
+  // What is missing from an incomplete list would be made a second time.
+  if (parts_->Synced() && parts_->Leads()) parts_->turns.Advance(now);
+  parts_->pacer.Advance(now);
+  parts_->events.Advance(now);
+}
+
+std::optional<base::Time> Operator::next() const {
+  std::optional<base::Time> first;
+  const auto consider = [&](std::optional<base::Time> time) {
+    if (time && (!first || *time < *first)) first = time;
+  };
+  consider(parts_->job_watch.next());
+  consider(parts_->pod_watch.next());
+  consider(parts_->service_watch.next());
+  if (parts_->lease) consider(parts_->lease->next());
+  if (parts_->Synced() && parts_->Leads()) consider(parts_->turns.next());
+  consider(parts_->pacer.next());
+  consider(parts_->events.next());
+  return first;
+}
+
+bool Operator::synced() const { return parts_->Synced(); }
+bool Operator::leads() const { return parts_->Leads(); }
+
+std::string Operator::trouble() const {
+  for (const std::string* text :
+       {&parts_->jobs.trouble(), &parts_->pods.trouble(), &parts_->services.trouble()}) {
+    if (!text->empty()) return *text;
+  }
+  return "";
+}
+
+size_t Operator::jobs() const { return parts_->jobs.all().size(); }
+size_t Operator::pods() const { return parts_->pods.all().size(); }
+size_t Operator::waiting() const { return parts_->turns.waiting() + parts_->pacer.waiting(); }
+
+void Operator::Resign() {
+  if (parts_->lease) parts_->lease->Resign();
+}
+
+}  // namespace backend::cluster

@@ -1,0 +1,70 @@
+// The operator: every TFJob of a cluster, or of one namespace, kept as its author asked.
+//
+// Puts together what stands in files of its own: watches feed collections, changes wake turns,
+// turns send requests through the pacer, events are told. All of it is one thread and one step
+// machine over a kube::Transport: Advance() does what is due, answers come in between. In the
+// simulator the same object runs against a model of an API server.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backend/cluster/collection.h"
+#include "backend/cluster/objects.h"
+#include "backend/cluster/pacer.h"
+#include "backend/cluster/pod.h"
+#include "backend/cluster/stored.h"
+#include "backend/cluster/turns.h"
+#include "kube/events.h"
+#include "kube/lease.h"
+#include "kube/transport.h"
+#include "kube/watch.h"
+
+namespace backend::cluster {
+
+class Operator {
+ public:
+  struct Options {
+    Settings settings;
+    std::string name_space;  // of the jobs; empty: all
+    // Where the lease lies, and who we are in it. Empty identity: no election, we lead.
+    std::string lease_namespace;
+    std::string lease_name;
+    std::string identity;
+  };
+
+  // What happens, for those who count it. All from within Advance or an answer.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void Published(const api::JobStatus& before, const api::Job& after) = 0;
+    virtual void TurnOver(bool failed, base::Duration took) = 0;
+  };
+
+  Operator(kube::Transport& transport, Options options, Observer& observer);
+  ~Operator();
+
+  void Advance(base::Time now);
+  // When Advance has something to do that no answer announces.
+  std::optional<base::Time> next() const;
+
+  // Every collection was listed once.
+  bool synced() const;
+  bool leads() const;
+  // What keeps us from knowing the cluster; empty: nothing.
+  std::string trouble() const;
+  size_t jobs() const;
+  size_t pods() const;
+  size_t waiting() const;  // turns and requests
+
+  // Gives the lease up, so that another need not wait for its end.
+  void Resign();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace backend::cluster
