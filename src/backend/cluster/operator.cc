@@ -110,15 +110,15 @@ std::string Operator::trouble() const {
        {&parts_->jobs.trouble(), &parts_->pods.trouble(), &parts_->services.trouble()}) {
     if (!text->empty()) return *text;
   }
-  return "";
+  return parts_->lease ? parts_->lease->trouble() : "";
 }
 
 size_t Operator::jobs() const { return parts_->jobs.all().size(); }
 size_t Operator::pods() const { return parts_->pods.all().size(); }
 size_t Operator::waiting() const { return parts_->turns.waiting() + parts_->pacer.waiting(); }
 
-void Operator::Resign() {
-  if (parts_->lease) parts_->lease->Resign();
+void Operator::Resign(base::Time now) {
+  if (parts_->lease) parts_->lease->Resign(now);
 }
 
 }  // namespace backend::cluster

@@ -6,7 +6,6 @@
 // simulator the same object runs against a model of an API server.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +59,7 @@ class Operator {
   size_t waiting() const;  // turns and requests
 
   // Gives the lease up, so that another need not wait for its end.
-  void Resign();
+  void Resign(base::Time now);
 
  private:
   struct Parts;
