@@ -81,8 +81,14 @@ Result<Args> Parse(const Command& command, const std::vector<std::string>& words
   const auto set = [&](const Flag& flag, const std::string& shown,
                        std::optional<std::string> inline_value, size_t& i) -> Result<> {
     if (flag.value.empty()) {
-      if (inline_value) return Invalid(fmt::format("{} takes no value", shown));
-      args.values_[std::string(flag.name)] = "true";
+      if (inline_value && *inline_value != "true" && *inline_value != "false") {
+        return Invalid(fmt::format("{} takes no value but true or false", shown));
+      }
+      if (inline_value == "false") {
+        args.values_.erase(std::string(flag.name));
+      } else {
+        args.values_[std::string(flag.name)] = "true";
+      }
       return {};
     }
     if (!inline_value) {

@@ -47,7 +47,7 @@ TEST(Parse, NamesTheNearestFlag) {
 
 TEST(Parse, SaysWhatIsMissingOrTooMuch) {
   EXPECT_EQ(Refusal("run", {"--workers"}), "--workers needs a value: N");
-  EXPECT_EQ(Refusal("run", {"--detach=yes", "a.py"}), "--detach takes no value");
+  EXPECT_EQ(Refusal("run", {"--detach=yes", "a.py"}), "--detach takes no value but true or false");
   EXPECT_EQ(Refusal("run", {"a.py", "b.py"}),
             "unexpected word 'b.py': the script's own arguments go after --");
   EXPECT_EQ(Refusal("ps", {"--", "x"}), "'--' has no meaning here");

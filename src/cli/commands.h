@@ -23,6 +23,7 @@ int StopCommand(const Args& args);
 int DeleteCommand(const Args& args);
 int WaitCommand(const Args& args);
 int DoctorCommand(const Args& args);
+int OperatorCommand(const Args& args);
 int CompletionCommand(const Args& args);
 int ManCommand(const Args& args);
 

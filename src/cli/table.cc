@@ -33,6 +33,27 @@ std::vector<Flag> JobFlags() {
   };
 }
 
+// As training-operator v1.9 has them, so that its Deployment's arguments can stay.
+std::vector<Flag> OperatorFlags() {
+  return {
+      {"kubeconfig", 0, "FILE", "the cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own)"},
+      {"context", 0, "NAME", "the context of the kubeconfig (default: its current one)"},
+      {"metrics-bind-address", 0, "ADDRESS", "for /metrics (default :8080; 0: none)"},
+      {"health-probe-bind-address", 0, "ADDRESS", "for /healthz and /readyz (default :8081; 0: none)"},
+      {"leader-elect", 0, "", "one of several operators leads, by a Lease"},
+      {"leader-election-id", 0, "NAME", "the name of that Lease (default trainyard-operator)"},
+      {"gang-scheduler-name", 0, "NAME", "make PodGroups: volcano, or another scheduler's name"},
+      {"enable-scheme", 0, "KIND", "tfjob, which is all there is"},
+      {"controller-threads", 0, "N", "accepted, without effect"},
+      {"kube-api-qps", 0, "N", "accepted, without effect: the server sets the pace"},
+      {"kube-api-burst", 0, "N", "accepted, without effect"},
+      {"webhook-server-port", 0, "PORT", "accepted, without effect: there is no webhook"},
+      {"webhook-service-name", 0, "NAME", "accepted, without effect"},
+      {"webhook-secret-name", 0, "NAME", "accepted, without effect"},
+      {"zap-log-level", 0, "LEVEL", "accepted, without effect"},
+  };
+}
+
 std::vector<Flag> With(std::vector<Flag> flags, const std::vector<Flag>& more) {
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
@@ -130,6 +151,8 @@ const std::vector<Command>& Commands() {
        0,
        false,
        DoctorCommand},
+      {"operator", "", "keep the TFJobs of a cluster: what a Deployment runs", OperatorFlags(), 0,
+       false, OperatorCommand},
       {"completion", "bash|zsh|fish", "print shell completion", {}, 1, false, CompletionCommand},
       {"man", "", "print the manual page", {}, 0, false, ManCommand},
   };

@@ -52,6 +52,7 @@ struct Operator::Parts : Chronicle {
   void Published(const api::JobStatus& before, const api::Job& after) override {
     observer.Published(before, after);
   }
+  void Deleted(const api::Job& job) override { observer.Deleted(job); }
   void TurnOver(bool failed, base::Duration took) override { observer.TurnOver(failed, took); }
 
   bool Synced() const { return job_watch.synced() && pod_watch.synced() && service_watch.synced(); }

@@ -39,6 +39,7 @@ class Operator {
    public:
     virtual ~Observer() = default;
     virtual void Published(const api::JobStatus& before, const api::Job& after) = 0;
+    virtual void Deleted(const api::Job& job) = 0;  // at the end of its time to live
     virtual void TurnOver(bool failed, base::Duration took) = 0;
   };
 

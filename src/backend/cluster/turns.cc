@@ -570,6 +570,7 @@ void Turns::DeleteJob(const TurnPtr& turn) {
           {"propagationPolicy", "Background"}},
          [this, turn](const Json* object) {
            if (!object) return;
+           chronicle_.Deleted(*turn->job);
            chronicle_.Tell(*turn->job,
                            {false, "SuccessfulDeleteJob", "Deleted job: " + turn->key.name});
          });

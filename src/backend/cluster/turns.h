@@ -36,6 +36,7 @@ class Chronicle {
   virtual ~Chronicle() = default;
   virtual void Tell(const api::Job& job, const core::Event& event) = 0;
   virtual void Published(const api::JobStatus& before, const api::Job& after) = 0;
+  virtual void Deleted(const api::Job& job) = 0;
   virtual void TurnOver(bool failed, base::Duration took) = 0;
 };
 

@@ -1,0 +1,197 @@
+// `operator`: keeps every TFJob of a cluster, or of one namespace, as its author asked.
+//
+// Runs until it is told to stop. It never exits because of what is in the cluster: a job that
+// cannot be is set aside with the reason in its status, and a server that is away is waited for.
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "backend/cluster/operator.h"
+#include "backend/cluster/operator_metrics.h"
+#include "base/metrics.h"
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/refuse.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/http_routes.h"
+#include "io/http_server.h"
+#include "io/process_metrics.h"
+#include "kube/kubeconfig.h"
+#include "kube/server.h"
+
+namespace cli {
+namespace {
+
+using backend::cluster::Operator;
+using base::Result;
+
+std::string Environment(const char* name, std::string_view fallback = "") {
+  const char* value = std::getenv(name);
+  return value && *value ? value : std::string(fallback);
+}
+
+void Say(const std::string& text) {
+  fmt::print(stderr, "{} {}\n", base::FormatTime(io::Now()), text);
+}
+
+// ":8080", "127.0.0.1:8080", "[::1]:8080"; "0": none.
+Result<std::optional<io::HttpServer::Options>> Address(const Args& args, std::string_view flag,
+                                                       std::string_view fallback) {
+  const std::string text = args.Get(flag, fallback);
+  if (text == "0" || text.empty()) return std::nullopt;
+  const size_t colon = text.rfind(':');
+  const auto port = base::ParseInt(std::string_view(text).substr(colon + 1));
+  if (colon == std::string::npos || !port || *port < 0 || *port > 65'535) {
+    return base::Invalid(
+        fmt::format("--{}: must be ADDRESS:PORT, :PORT or 0 for none, not '{}'", flag, text));
+  }
+  std::string address = text.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']')) {
+    address = address.substr(1, address.size() - 2);
+  }
+  return io::HttpServer::Options{.address = address.empty() ? "::" : address,
+                                 .port = static_cast<uint16_t>(*port)};
+}
+
+// The name that this process goes by in the lease.
+std::string Identity() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("{}_{}", host, getpid());
+}
+
+Result<Operator::Options> OptionsFrom(const Args& args, const std::string& own_namespace) {
+  Operator::Options out;
+  out.name_space = args.Get("namespace", Environment("KUBEFLOW_NAMESPACE"));
+  out.settings.cluster_domain = Environment("CUSTOM_CLUSTER_DOMAIN");
+  out.settings.gang_scheduler = args.Get("gang-scheduler-name");
+  if (args.Has("enable-scheme") && base::Lower(args.Get("enable-scheme")) != "tfjob") {
+    return base::Invalid(fmt::format("--enable-scheme: only tfjob is served, not '{}'",
+                                     args.Get("enable-scheme")));
+  }
+  if (args.Has("leader-elect")) {
+    out.identity = Identity();
+    out.lease_name = args.Get("leader-election-id", "trainyard-operator");
+    out.lease_namespace = Environment("MY_POD_NAMESPACE", own_namespace);
+  }
+  return out;
+}
+
+// Health and metrics. The flags are set by the operator's thread and read by the servers'.
+struct Pages {
+  base::Metrics metrics;
+  std::atomic<bool> ready = false;
+
+  Result<std::optional<io::HttpServer>> Serve(
+      const Result<std::optional<io::HttpServer::Options>>& options, bool health) {
+    if (!options) return std::unexpected(options.error());
+    if (!*options) return std::nullopt;
+    std::vector<io::HttpRoute> routes;
+    const auto add = [&](std::string path, auto handler) {
+      routes.push_back({"GET", std::move(path), std::move(handler)});
+    };
+    if (health) {
+      add("/healthz", [](const auto&) { return io::ServerResponse{.body = "ok"}; });
+      add("/readyz", [this](const auto&) {
+        return ready ? io::ServerResponse{.body = "ok"}
+                     : io::ServerResponse{.status = 503, .body = "the cluster is not listed yet"};
+      });
+    } else {
+      add("/metrics", [this](const auto&) {
+        return io::ServerResponse{.content_type = std::string(base::Metrics::kContentType),
+                                  .body = metrics.Text()};
+      });
+    }
+    return TRY(io::HttpServer::Listen(**options, io::Routes(std::move(routes))));
+  }
+};
+
+// Says what changed about how well we know the cluster, and nothing twice.
+class Condition {
+ public:
+  void Look(const Operator& it) {
+    const std::string trouble = it.trouble();
+    if (trouble != trouble_) Say(trouble.empty() ? "all is well again" : "waiting: " + trouble);
+    trouble_ = trouble;
+    if (it.synced() && !synced_) {
+      Say(fmt::format("the cluster is listed: {} jobs, {} pods", it.jobs(), it.pods()));
+    }
+    synced_ |= it.synced();
+    if (it.leads() != leads_) Say(it.leads() ? "leading" : "another operator leads");
+    leads_ = it.leads();
+  }
+
+ private:
+  std::string trouble_;
+  bool synced_ = false;
+  bool leads_ = false;
+};
+
+int Keep(kube::Server& server, Operator::Options options, Pages& pages) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  const io::Fd told(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  backend::cluster::OperatorMetrics metrics(pages.metrics);
+  Operator it(server, std::move(options), metrics);
+  Condition condition;
+  pollfd stop{.fd = told.get(), .events = POLLIN};
+  while (!(stop.revents & POLLIN)) {
+    const base::Time now = io::Now();
+    it.Advance(now);
+    condition.Look(it);
+    metrics.Look(it);
+    pages.ready = it.synced();
+    const base::Time next = it.next().value_or(now + std::chrono::minutes(1));
+    server.Poll(std::max(next - io::Now(), base::Duration(0)), {&stop, 1});
+  }
+  // Whoever waits for the lease gets it now. What is under way is left: the next one finds it.
+  it.Resign(io::Now());
+  server.Poll(std::chrono::milliseconds(200));
+  Say("stopped");
+  return 0;
+}
+
+}  // namespace
+
+int OperatorCommand(const Args& args) {
+  // Before the first thread: signals are read from a descriptor.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  kube::Where where = kube::Where::FromEnvironment(args.Get("context"));
+  if (args.Has("kubeconfig")) where.kubeconfig = args.Get("kubeconfig");
+  auto access = kube::FindAccess(where, io::Now());
+  if (!access) return Refuse(access.error());
+  for (const std::string& warning : access->warnings) Say("warning: " + warning);
+  auto options = OptionsFrom(args, access->ns);
+  if (!options) return Refuse(options.error());
+  for (std::string_view flag : {"controller-threads", "kube-api-qps", "kube-api-burst"}) {
+    if (args.Has(flag)) {
+      Say(fmt::format("--{} has no effect: requests are paced by the server's own answers", flag));
+    }
+  }
+  Pages pages;
+  io::AddProcessMetrics(pages.metrics);
+  auto health = pages.Serve(Address(args, "health-probe-bind-address", ":8081"), true);
+  if (!health) return Refuse(health.error());
+  auto metrics = pages.Serve(Address(args, "metrics-bind-address", ":8080"), false);
+  if (!metrics) return Refuse(metrics.error());
+
+  Say(fmt::format("trainyard operator: TFJobs of {} at {}",
+                  options->name_space.empty() ? "all namespaces" : options->name_space,
+                  access->server));
+  kube::Server server(std::move(*access));
+  return Keep(server, std::move(*options), pages);
+}
+
+}  // namespace cli
