@@ -10,8 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
 
 # A third-party header is seen by one folder only: what it is for is said once, and it can be replaced there.
-OWNERS = {r"boost/json": "base", r"yaml\.h": "base", r"curl/": "io", r"openssl/": "io", r"wslay/": "io",
-          r"CLI/": None, r"nlohmann": None}
+OWNERS = {r"boost/json": "base", r"yaml\.h": "base", r"boost/(asio|beast)": "io", r"curl/": "io", r"openssl/": "io",
+          r"wslay/": "io", r"CLI/": None, r"nlohmann": None}
 # Formatting is everywhere; tests use GoogleTest everywhere.
 SHARED = re.compile(r"fmt/|gtest/")
 

@@ -7,42 +7,17 @@
 #include <boost/json/stream_parser.hpp>
 #include <fmt/core.h>
 
+#include "base/strings.h"
+
 namespace base {
 namespace {
 
 constexpr size_t kMaxDepth = 128;
 
-// The length of the UTF-8 sequence that `text` begins with; 0 when it begins with none.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xc2 && first <= 0xdf   ? 2
-                        : first >= 0xe0 && first <= 0xef ? 3
-                        : first >= 0xf0 && first <= 0xf4 ? 4
-                                                         : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, beyond the last character.
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
-      (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f)) {
-    return 0;
-  }
-  return length;
-}
-
 // JSON is UTF-8, and we read back what we write: a byte that is none becomes U+FFFD. Programs print
 // what they like, and their last lines are in a job's status.
 std::string Quoted(std::string_view text) {
-  std::string clean;
-  for (size_t i = 0; i < text.size();) {
-    const size_t length = Utf8Length(text.substr(i));
-    clean += length ? text.substr(i, length) : "\xef\xbf\xbd";
-    i += std::max<size_t>(length, 1);
-  }
-  return boost::json::serialize(boost::json::string_view(clean));
+  return boost::json::serialize(boost::json::string_view(CleanUtf8(text)));
 }
 
 void WriteIndented(const Json& value, int depth, std::string& out) {

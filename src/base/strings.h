@@ -17,6 +17,9 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
 // longer than `most` bytes.
 std::string OneLine(std::string_view text, size_t most = 80);
 
+// Each byte that is not part of a UTF-8 character becomes U+FFFD.
+std::string CleanUtf8(std::string_view text);
+
 // A whole decimal number and nothing else; nothing when it does not fit.
 std::optional<int64_t> ParseInt(std::string_view text);
 
