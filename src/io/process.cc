@@ -43,7 +43,7 @@ base::Result<pid_t> Start(const Spawn& spawn) {
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   if (spawn.output >= 0) {
     posix_spawn_file_actions_adddup2(&files, spawn.output, 1);
-    posix_spawn_file_actions_adddup2(&files, spawn.output, 2);
+    posix_spawn_file_actions_adddup2(&files, spawn.error >= 0 ? spawn.error : spawn.output, 2);
   }
   // By way of copies above the targets, so that no source is overwritten before it is copied.
   const int above = 3 + static_cast<int>(spawn.extra.size());

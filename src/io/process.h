@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "io/files.h"
 
 namespace io {
@@ -17,12 +18,23 @@ struct Spawn {
   std::vector<std::string> env;   // "KEY=value"
   std::string directory;          // working directory; empty: ours
   int output = -1;                // becomes 1 and 2
+  int error = -1;                 // becomes 2 instead
   std::vector<int> extra;         // become 3, 4, …
 };
 
 // Starts a process in a session of its own, with standard input from /dev/null, default signal
 // handling and no other descriptors than those named.
 base::Result<pid_t> Start(const Spawn& spawn);
+
+struct Ended {
+  int status = 0;  // as a shell has it: 128 + the number of the signal that ended it
+  std::string output;
+};
+
+// Starts a process and waits for its end. One that takes longer than `timeout`, or says more than
+// `most_output` bytes, is killed with its process group, and that is an error. spawn.output is not
+// used. (run.cc)
+base::Result<Ended> RunToItsEnd(Spawn spawn, base::Duration timeout, size_t most_output);
 
 struct ProcessState {
   pid_t pid = 0;
