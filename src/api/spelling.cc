@@ -138,8 +138,9 @@ class Rewriter {
       NameFields(*spec, "spec", kPolicies, reader_);
     }
     MovePolicies(*spec, version.generation);
-    if (version.generation == Generation::kListForm) TakeFieldsOfAlpha1(*spec);
-    if (spec->Find("replicaSpecs")) RewriteList(*spec, version.generation);
+    const bool has_list = spec->Find("replicaSpecs");
+    if (version.generation == Generation::kListForm || has_list) TakeFieldsOfAlpha1(*spec);
+    if (has_list) RewriteList(*spec, version.generation);
     if (version.generation != Generation::kV1) {
       NameReplicaFields(*spec);
       KeepOldCleanUp(*spec);

@@ -54,6 +54,21 @@ TEST(OlderSpellings, ListIsTakenInLaterVersionsToo) {
                 "4:22: spec.ReplicaSpecs: is read as spec.tfReplicaSpecs, the map that v1 has"});
 }
 
+TEST(OlderSpellings, ListBringsItsFieldsIntoV1AsAnApiServerStoresThem) {
+  const std::string fields =
+      "tfImage: x, schedulerName: s, RuntimeId: 5oz2, tensorboard: {logDir: a}, "
+      "terminationPolicy: {chief: {replicaName: MASTER, replicaIndex: 0}}, ";
+  const std::string list = "{template: {spec: {containers: [{name: tensorflow}]}}}";
+  const Job written =
+      Good(WithSpec(fields + "replicaSpecs: [" + list + "]", "kubeflow.org/v1alpha1"));
+  // What v1alpha1 meant unless said is filled in by its schema.
+  const Job stored =
+      Good(WithSpec(fields + "cleanPodPolicy: Running, replicaSpecs: [{tfReplicaType: MASTER, " +
+                    list.substr(1) + "], runPolicy: {suspend: false}"));
+  EXPECT_EQ(stored, written);
+  EXPECT_NE(Errors(WithSpec("tfImage: x, tfReplicaSpecs: {}")), "");
+}
+
 TEST(OlderSpellings, ImageAndSchedulerOfTheJobFillThoseOfThePods) {
   const Job job =
       Good(WithSpec("tfImage: x, schedulerName: s, replicaSpecs: [{template: {spec: "
