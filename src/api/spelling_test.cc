@@ -105,6 +105,23 @@ TEST(OlderSpellings, TerminationPolicyMayNameTheReplicaThatV1Takes) {
   EXPECT_NE(Errors(job("{replicaName: PS}", "PS")), "");
 }
 
+TEST(OlderSpellings, FieldsOfTheListAreReadAsStrictlyAsThoseOfV1) {
+  const auto told = [](const std::string& fields) {
+    return Errors(WithSpec(
+        fields + ", replicaSpecs: [{isDefaultPS: 1, template: " + std::string(kTemplate) + "}]",
+        "kubeflow.org/v1alpha1"));
+  };
+  const std::string flag =
+      "\nspec.replicaSpecs[0].isDefaultPS: must be true or false, not the number 1";
+  EXPECT_EQ(told("tfImage: []"), "spec.tfImage: must be text, not a list" + flag);
+  EXPECT_EQ(told("schedulerName: {}"), "spec.schedulerName: must be text, not a map" + flag);
+  EXPECT_EQ(told("tensorboard: x"), "spec.tensorboard: must be a map, not \"x\"" + flag);
+  EXPECT_EQ(told("RuntimeId: [a]"), "spec.runtimeId: must be text, not a list" + flag);
+  EXPECT_EQ(
+      told("terminationPolicy: {chief: {replicaNam: MASTER}}"),
+      "spec.terminationPolicy.chief.replicaNam: unknown field, did you mean replicaName?" + flag);
+}
+
 TEST(Warnings, TellWhatIsOverriddenMovedOrIgnored) {
   const std::string pod =
       "{spec: {restartPolicy: Always, containers: [{name: tensorflow, image: a}]}}";
