@@ -48,3 +48,7 @@ def test_the_core_calls_nothing_of_the_system():
               "socket", "pthread_create", "getenv", "fork"}
     assert not banned & symbols
 
+
+def test_the_definition_of_tfjob_is_what_its_script_writes():
+    written = subprocess.run([ROOT / "script/crd"], capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "deploy/crd.yaml").read_text() == written, "script/crd > deploy/crd.yaml"

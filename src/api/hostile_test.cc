@@ -85,6 +85,10 @@ TEST(HostileManifests, WithWrongTypesGiveOneErrorEach) {
       "apiVersion: must be text, not a list\nkind: must be text, not a map");
   EXPECT_EQ(Errors(WithContainers("[[]]")),
             "spec.tfReplicaSpecs.Worker.template.spec.containers[0]: must be a map, not a list");
+  EXPECT_EQ(
+      Errors(WithContainers("[{name: tensorflow, image: a, env: [null], ports: [null]}]")),
+      "spec.tfReplicaSpecs.Worker.template.spec.containers[0].env[0]: must be a map, not null\n"
+      "spec.tfReplicaSpecs.Worker.template.spec.containers[0].ports[0]: must be a map, not null");
   EXPECT_EQ(Errors(WithSpec("tfReplicaSpecs: {Worker: 3}")),
             "spec.tfReplicaSpecs.Worker: must be a map, not the number 3");
 }

@@ -30,6 +30,12 @@ const Json* NamedPort(const Json& container) {
   return nullptr;
 }
 
+// In a list null is no value that is absent.
+bool IsMapItem(const Node& item, const std::string& path, FieldReader& reader) {
+  if (item.kind == Node::Kind::kNull) reader.Fail(item, path, "must be a map, not null");
+  return reader.IsMap(item, path);
+}
+
 void CheckTexts(const Node& container, const std::string& path, std::string_view key,
                 FieldReader& reader) {
   const std::string here = Below(path, key);
@@ -51,7 +57,7 @@ void CheckEnv(const Node& container, const std::string& path, FieldReader& reade
   for (size_t i = 0; i < list->items.size(); ++i) {
     const Node& item = list->items[i];
     const std::string at = BelowIndex(here, i);
-    if (!reader.IsMap(item, at)) continue;
+    if (!IsMapItem(item, at, reader)) continue;
     const Node* value = FieldReader::Member(item, "value");
     if (value && value->kind != Node::Kind::kString) {
       // Not shown: it may be a secret.
@@ -72,7 +78,7 @@ void CheckPorts(const Node& container, const std::string& path, FieldReader& rea
   for (size_t i = 0; i < list->items.size(); ++i) {
     const Node& item = list->items[i];
     const std::string at = BelowIndex(here, i);
-    if (!reader.IsMap(item, at)) continue;
+    if (!IsMapItem(item, at, reader)) continue;
     std::string name;
     reader.Text(item, at, "name", name);
     const Node* number = FieldReader::Member(item, "containerPort");
@@ -90,11 +96,7 @@ void CheckPorts(const Node& container, const std::string& path, FieldReader& rea
 // The container's name, empty when it has none; nothing when it cannot be told.
 std::optional<std::string> CheckContainer(const Node& container, const std::string& path,
                                           FieldReader& reader) {
-  if (container.kind == Node::Kind::kNull) {
-    reader.Fail(container, path, "must be a map, not null");
-    return std::nullopt;
-  }
-  if (!reader.IsMap(container, path)) return std::nullopt;
+  if (!IsMapItem(container, path, reader)) return std::nullopt;
   std::optional<std::string> name = "";
   if (const Node* member = FieldReader::Member(container, "name")) {
     name = reader.Text(*member, Below(path, "name"));

@@ -138,8 +138,9 @@ class Rewriter {
       NameFields(*spec, "spec", kPolicies, reader_);
     }
     MovePolicies(*spec, version.generation);
-    if (version.generation == Generation::kListForm) TakeFieldsOfAlpha1(*spec);
-    if (spec->Find("replicaSpecs")) RewriteList(*spec, version.generation);
+    const bool has_list = spec->Find("replicaSpecs");
+    if (version.generation == Generation::kListForm || has_list) TakeFieldsOfAlpha1(*spec);
+    if (has_list) RewriteList(*spec, version.generation);
     if (version.generation != Generation::kV1) {
       NameReplicaFields(*spec);
       KeepOldCleanUp(*spec);
@@ -242,10 +243,18 @@ class Rewriter {
     NameFields(spec, "spec",
                {"tfImage", "terminationPolicy", "schedulerName", "runtimeId", "tensorboard"},
                reader_);
-    WarnIgnored(spec, "tensorboard", "is ignored: TensorBoard runs beside a job, not in it");
-    WarnIgnored(spec, "runtimeId", "is ignored: replica names have no random part any more");
-    image_ = Take(spec, "tfImage");
-    scheduler_ = Take(spec, "schedulerName");
+    const Node tensorboard = Take(spec, "tensorboard");
+    if (reader_.IsMap(tensorboard, "spec.tensorboard")) {
+      reader_.Warn(tensorboard, "spec.tensorboard",
+                   "is ignored: TensorBoard runs beside a job, not in it");
+    }
+    const Node runtime_id = TakeText(spec, "runtimeId");
+    if (!IsEmpty(&runtime_id)) {
+      reader_.Warn(runtime_id, "spec.runtimeId",
+                   "is ignored: replica names have no random part any more");
+    }
+    image_ = TakeText(spec, "tfImage");
+    scheduler_ = TakeText(spec, "schedulerName");
     termination_ = Take(spec, "terminationPolicy");
   }
 
@@ -274,9 +283,10 @@ class Rewriter {
     Put(spec, "tfReplicaSpecs", std::move(map));
   }
 
-  void WarnIgnored(Node& spec, std::string_view key, const std::string& text) {
+  // Null when it is absent or no text.
+  Node TakeText(Node& spec, std::string_view key) {
     const Node value = Take(spec, key);
-    if (value.kind != Node::Kind::kNull) reader_.Warn(value, Below("spec", key), text);
+    return reader_.Text(value, Below("spec", key)) ? value : Node{};
   }
 
   void RewriteReplica(Node& map, Node replica, const std::string& path, Role unless_said) {
@@ -296,7 +306,7 @@ class Rewriter {
     }
     const std::string v1_path = Below("spec.tfReplicaSpecs", key);
     out_.moved.emplace_back(v1_path, path);
-    Take(replica, "isDefaultPS");
+    reader_.Flag(Take(replica, "isDefaultPS"), Below(path, "isDefaultPS"));
     if (IsEmpty(FindIn(replica, "template")) && *role == Role::kPs) {
       reader_.Fail(replica, Below(path, "template"),
                    "is required: the parameter server that ran by itself is gone since 2018");
@@ -384,10 +394,12 @@ class Rewriter {
     const std::string path = "spec.terminationPolicy";
     if (!reader_.IsMap(policy, path)) return;
     NameFields(policy, path, {"chief"}, reader_);
+    reader_.KnownOnly(policy, path, {"chief"});
     Node chief = Take(policy, "chief");
     const std::string chief_path = Below(path, "chief");
     if (!reader_.IsMap(chief, chief_path)) return;
     NameFields(chief, chief_path, {"replicaName", "replicaIndex"}, reader_);
+    reader_.KnownOnly(chief, chief_path, {"replicaName", "replicaIndex"});
     std::string name = "MASTER";
     int64_t index = 0;
     reader_.Text(chief, chief_path, "replicaName", name);

@@ -11,8 +11,9 @@
 //   v1alpha2, v1beta1, v1beta2: the map `tfReplicaSpecs`, run policies at the top of the spec.
 //
 // In these, field names are taken in any letter case and with underscores (`ReplicaSpecs`,
-// `tf_replica_type`), as their documents wrote them. In v1 the list and the policies at the top of
-// the spec are taken, with a warning each; nothing else.
+// `tf_replica_type`), as their documents wrote them. In v1 the policies at the top of the spec and
+// the list, with all that went with it, are taken, with a warning each; nothing else. An API server
+// stores a job of any version as v1 (deploy/crd.yaml), so that is how the operator sees them all.
 //
 // A job of an older version is cleaned up as it was then, with Running unless it says otherwise
 // (v1: None): its author counted on parameter servers being stopped.

@@ -54,6 +54,21 @@ TEST(OlderSpellings, ListIsTakenInLaterVersionsToo) {
                 "4:22: spec.ReplicaSpecs: is read as spec.tfReplicaSpecs, the map that v1 has"});
 }
 
+TEST(OlderSpellings, ListBringsItsFieldsIntoV1AsAnApiServerStoresThem) {
+  const std::string fields =
+      "tfImage: x, schedulerName: s, RuntimeId: 5oz2, tensorboard: {logDir: a}, "
+      "terminationPolicy: {chief: {replicaName: MASTER, replicaIndex: 0}}, ";
+  const std::string list = "{template: {spec: {containers: [{name: tensorflow}]}}}";
+  const Job written =
+      Good(WithSpec(fields + "replicaSpecs: [" + list + "]", "kubeflow.org/v1alpha1"));
+  // What v1alpha1 meant unless said is filled in by its schema.
+  const Job stored =
+      Good(WithSpec(fields + "cleanPodPolicy: Running, replicaSpecs: [{tfReplicaType: MASTER, " +
+                    list.substr(1) + "], runPolicy: {suspend: false}"));
+  EXPECT_EQ(stored, written);
+  EXPECT_NE(Errors(WithSpec("tfImage: x, tfReplicaSpecs: {}")), "");
+}
+
 TEST(OlderSpellings, ImageAndSchedulerOfTheJobFillThoseOfThePods) {
   const Job job =
       Good(WithSpec("tfImage: x, schedulerName: s, replicaSpecs: [{template: {spec: "
@@ -88,6 +103,23 @@ TEST(OlderSpellings, TerminationPolicyMayNameTheReplicaThatV1Takes) {
   EXPECT_NE(Errors(job("{replicaName: WORKER, replicaIndex: 1}", "WORKER")), "");
   EXPECT_NE(Errors(job("{replicaName: MASTER}", "WORKER")), "");
   EXPECT_NE(Errors(job("{replicaName: PS}", "PS")), "");
+}
+
+TEST(OlderSpellings, FieldsOfTheListAreReadAsStrictlyAsThoseOfV1) {
+  const auto told = [](const std::string& fields) {
+    return Errors(WithSpec(
+        fields + ", replicaSpecs: [{isDefaultPS: 1, template: " + std::string(kTemplate) + "}]",
+        "kubeflow.org/v1alpha1"));
+  };
+  const std::string flag =
+      "\nspec.replicaSpecs[0].isDefaultPS: must be true or false, not the number 1";
+  EXPECT_EQ(told("tfImage: []"), "spec.tfImage: must be text, not a list" + flag);
+  EXPECT_EQ(told("schedulerName: {}"), "spec.schedulerName: must be text, not a map" + flag);
+  EXPECT_EQ(told("tensorboard: x"), "spec.tensorboard: must be a map, not \"x\"" + flag);
+  EXPECT_EQ(told("RuntimeId: [a]"), "spec.runtimeId: must be text, not a list" + flag);
+  EXPECT_EQ(
+      told("terminationPolicy: {chief: {replicaNam: MASTER}}"),
+      "spec.terminationPolicy.chief.replicaNam: unknown field, did you mean replicaName?" + flag);
 }
 
 TEST(Warnings, TellWhatIsOverriddenMovedOrIgnored) {
