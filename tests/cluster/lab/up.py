@@ -1,0 +1,117 @@
+"""Brings a cluster up: the order in which its components start, and what each waits for."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from lab import Failure, addresses, binaries, components, control, down, pki, state
+from lab.api import Api, ApiError
+
+SUPERVISOR = pathlib.Path(__file__).with_name("supervisor.py")
+SECONDS = 120  # for any one step; a loaded machine needs a tenth of it
+
+
+class Progress:
+    def __init__(self):
+        self.began = time.monotonic()
+
+    def say(self, text):
+        print(f"cluster: {time.monotonic() - self.began:5.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+def tail(path, lines=25):
+    try:
+        return "".join(path.read_text(errors="replace").splitlines(keepends=True)[-lines:])
+    except OSError:
+        return ""
+
+
+def wait(cluster, condition, what, suspect):
+    """Waits for a condition. If it does not come, or a component ends meanwhile, says so with the end of its log."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            if condition():
+                return
+        except (OSError, ApiError):
+            pass  # not there yet
+        for name, component in control.components(cluster).items():
+            if component["status"] is not None:
+                raise Failure(f"{name} ended with status {component['status']}:\n{tail(cluster.log(name))}")
+        if time.monotonic() > deadline:
+            raise Failure(f"not within {SECONDS} s: {what}; {suspect} says:\n{tail(cluster.log(suspect))}")
+        time.sleep(0.05)
+
+
+def make_certificates(cluster):
+    folder, here = cluster.dir / "pki", f"IP:{cluster.address}"
+    pki.make_authority(folder)
+    pki.sign(folder, "etcd", "etcd", names=[here])
+    pki.sign(folder, "apiserver", "kube-apiserver", names=[
+        here, f"IP:{addresses.kubernetes_service(cluster.number)}", "DNS:kubernetes", "DNS:kubernetes.default",
+        "DNS:kubernetes.default.svc", "DNS:kubernetes.default.svc.cluster.local"])
+    for file, user, groups in (("admin", "admin", ["system:masters"]),
+                               ("controller-manager", "system:kube-controller-manager", ["system:masters"]),
+                               ("scheduler", "system:kube-scheduler", [])):
+        pki.sign(folder, file, user, groups)
+        pki.write_kubeconfig(folder, file, cluster.server, cluster.dir / f"{file}.conf")
+
+
+def start_supervisor(cluster, held, wrapper=()):
+    """`held` is the socket that leases the addresses: from now on the supervisor's."""
+    with open(cluster.log("supervisor"), "w") as log:
+        process = subprocess.Popen([*wrapper, sys.executable, "-I", str(SUPERVISOR), str(cluster.dir)],
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                                   pass_fds=[held.fileno()], cwd="/", env={**os.environ, state.MARKER: str(cluster.dir)})
+    held.close()
+    deadline = time.monotonic() + 10
+    while not control.alive(cluster):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise Failure(f"the supervisor does not start:\n{tail(cluster.log('supervisor'))}")
+        time.sleep(0.01)
+
+
+def start_control_plane(cluster, progress):
+    api = Api(cluster.server, cluster.dir / "pki")
+    control.start(cluster, "etcd", components.etcd(cluster))
+    control.start(cluster, "apiserver", components.apiserver(cluster))
+    wait(cluster, lambda: api.get("/readyz") == "ok", "the API server is ready", "apiserver")
+    progress.say("API server ready")
+    control.start(cluster, "controller-manager", components.controller_manager(cluster))
+    return api
+
+
+def make(cluster, held, progress):
+    make_certificates(cluster)
+    progress.say("certificates made")
+    start_supervisor(cluster, held)
+    api = start_control_plane(cluster, progress)
+    wait(cluster, lambda: api.get("/api/v1/namespaces/default/serviceaccounts/default"), "the default service account",
+         "controller-manager")
+    progress.say("service accounts are made")
+
+
+def up(name, nodes, fsync, audit):
+    """The cluster, running. If that fails, nothing of it is left."""
+    programs = binaries.ensure(binaries.KUBERNETES)
+    with state.locked(name):
+        folder = state.home() / name
+        if folder.exists():
+            if state.processes(folder):
+                raise Failure(f"the cluster {name} is up already: script/cluster down --name {name} ends it")
+            down.clear(name)  # what is left of one that was killed
+        progress = Progress()
+        number, held = addresses.lease(with_node=nodes > 0)
+        cluster = state.Cluster(name, nodes, number, str(programs), fsync, audit)
+        try:
+            for path in (folder, folder / "log"):
+                path.mkdir(mode=0o700)
+            cluster.save()
+            make(cluster, held, progress)
+        except BaseException:  # also an interrupt
+            held.close()
+            down.clear(name)
+            raise
+    return cluster
