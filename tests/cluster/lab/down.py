@@ -4,20 +4,24 @@ Every step looks for what is there instead of remembering what was done, so it a
 killed in any way and at any time.
 """
 
+import shutil
+
 from lab import Failure, state
 
 
-def clear(name):
-    """Leaves nothing of a cluster, whatever state it is in. The caller holds its lock."""
-    folder = state.home() / name
+def empty(folder):
+    """Leaves nothing of a cluster but its empty directory, whose lock the caller holds."""
     state.end_processes(folder)
-    state.remove(folder)
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def down(name):
-    state.check_name(name)
-    if name not in state.names():
+    if state.check_name(name) not in state.names():
         raise Failure(f"no cluster named {name}")
-    with state.locked(name):
-        if (state.home() / name).exists():  # not taken down by another one meanwhile
-            clear(name)
+    with state.locked(name) as folder:
+        empty(folder)
+        state.remove(folder)

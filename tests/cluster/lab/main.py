@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import signal
 import subprocess
 import sys
 
@@ -90,12 +91,16 @@ def run(words):
         case "kill":
             control.kill(state.load(options.name), options.component)
         case "restart":
-            control.restart(state.load(options.name), options.component)
+            cluster = state.load(options.name)
+            control.restart(cluster, options.component)
+            up.wait_ready(cluster)
         case "kubeconfig":
             print(kubeconfig(options.name, options.user, options.group))
 
 
 def main():
+    for number in (signal.SIGTERM, signal.SIGHUP):  # an `up` that is told to stop clears what it has begun
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         run(sys.argv[1:])
     except Failure as failure:

@@ -14,7 +14,6 @@ import os
 import pathlib
 import re
 import secrets
-import shutil
 import signal
 import stat
 import time
@@ -28,6 +27,7 @@ PORT = 6443
 @dataclasses.dataclass
 class Cluster:
     name: str
+    folder: str  # as a string, for JSON; `dir` is the path
     nodes: int
     number: int  # see addresses.py
     programs: str  # the directory of the built binaries
@@ -37,7 +37,7 @@ class Cluster:
 
     @property
     def dir(self):
-        return home() / self.name
+        return pathlib.Path(self.folder)
 
     @property
     def address(self):
@@ -67,22 +67,18 @@ class Cluster:
 
 
 def home():
-    """Short on purpose: the paths of sockets below it have a limit of 107 characters."""
     if base := os.environ.get("XDG_STATE_HOME") or os.environ.get("XDG_RUNTIME_DIR"):
         return pathlib.Path(base).absolute() / "trainyard" / "clusters"
     return pathlib.Path(f"/tmp/trainyard-{os.getuid()}") / "clusters"
 
 
-def prepare_home():
+def check_home():
     folder = home()
-    if len(str(folder)) > 60:
-        raise Failure(f"{folder} is too long a path for the sockets below it; set XDG_STATE_HOME to a shorter one")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in (folder.parent, folder):  # in /tmp somebody else could have been first
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise Failure(f"{path} is not a directory of ours")
-    return folder
 
 
 def check_name(name):
@@ -91,12 +87,35 @@ def check_name(name):
     return name
 
 
+def lock(name):
+    """A handle of the cluster's directory, locked; None if the directory was removed meanwhile."""
+    folder = home() / name
+    try:
+        check_home()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(handle), folder.stat()):
+            return handle
+    os.close(handle)
+    return None
+
+
 @contextlib.contextmanager
 def locked(name):
-    """Held while a cluster comes up or goes down. Not inherited, so a killed `up` lets go of it."""
-    with open(prepare_home() / f".{check_name(name)}.lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    """The cluster's directory, made if there is none. The lock is on the directory itself, so removing the one removes the
+    other; whoever waited for it then begins anew. Nobody inherits it: a killed `up` lets go."""
+    if len(str(home() / check_name(name))) > 90:  # sockets below it have a limit of 107
+        raise Failure(f"{home()}/{name} is too long; set XDG_STATE_HOME to a shorter path")
+    while (handle := lock(name)) is None:
+        pass
+    try:
+        yield home() / name
+    finally:
+        os.close(handle)
 
 
 def load(name):
@@ -115,37 +134,41 @@ def names():
     return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
+def marked(pid, folder):
+    try:
+        return f"{MARKER}={folder}".encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # it ended, or is somebody else's
+        return False
+
+
 def processes(folder):
-    """Handles (pidfd) of the processes that carry a cluster's marker; the caller closes them."""
-    mark = f"{MARKER}={folder}".encode()
-    found = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        with contextlib.suppress(OSError):  # it ended, or is somebody else's
-            handle = os.pidfd_open(int(entry))
-            # Read after opening: what the handle stands for is what has the marker.
-            if mark in pathlib.Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
-                found[int(entry)] = handle
-            else:
-                os.close(handle)
-    return found
+    """The pids of all that belongs to the cluster of this directory."""
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and marked(entry, folder)]
+
+
+def kill(pid, folder):
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(pid)
+        try:
+            if marked(pid, folder):  # looked at again: now the handle stands for it, and no later process of that pid
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
 
 
 def end_processes(folder, seconds=20):
-    """Kills every process that carries the marker and returns when none is left."""
+    """Kills all that belongs to a cluster and returns when none is left."""
     deadline = time.monotonic() + seconds
-    while handles := processes(folder):
-        for handle in handles.values():
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-            os.close(handle)
+    while pids := processes(folder):
         if time.monotonic() > deadline:
-            raise Failure(f"processes that do not end: {sorted(handles)}")
+            raise Failure(f"processes that do not end: {pids}")
+        for pid in pids:
+            kill(pid, folder)
         time.sleep(0.02)
 
 
 def remove(folder):
-    shutil.rmtree(folder)
+    folder.rmdir()
     with contextlib.suppress(OSError):  # others are still there
         folder.parent.rmdir()
+        folder.parent.parent.rmdir()

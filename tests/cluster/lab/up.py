@@ -60,12 +60,11 @@ def make_certificates(cluster):
 
 
 def start_supervisor(cluster, held, wrapper=()):
-    """`held` is the socket that leases the addresses: from now on the supervisor's."""
+    """It inherits `held`, the socket that leases the addresses, and is the only one to keep it."""
     with open(cluster.log("supervisor"), "w") as log:
         process = subprocess.Popen([*wrapper, sys.executable, "-I", str(SUPERVISOR), str(cluster.dir)],
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                                    pass_fds=[held.fileno()], cwd="/", env={**os.environ, state.MARKER: str(cluster.dir)})
-    held.close()
     deadline = time.monotonic() + 10
     while not control.alive(cluster):
         if process.poll() is not None or time.monotonic() > deadline:
@@ -73,45 +72,47 @@ def start_supervisor(cluster, held, wrapper=()):
         time.sleep(0.01)
 
 
-def start_control_plane(cluster, progress):
+def wait_ready(cluster):
     api = Api(cluster.server, cluster.dir / "pki")
+    wait(cluster, lambda: api.get("/readyz") == "ok", "the API server is ready", "apiserver")
+
+
+def start_control_plane(cluster, progress):
     control.start(cluster, "etcd", components.etcd(cluster))
     control.start(cluster, "apiserver", components.apiserver(cluster))
-    wait(cluster, lambda: api.get("/readyz") == "ok", "the API server is ready", "apiserver")
+    wait_ready(cluster)
     progress.say("API server ready")
     control.start(cluster, "controller-manager", components.controller_manager(cluster))
-    return api
-
-
-def make(cluster, held, progress):
-    make_certificates(cluster)
-    progress.say("certificates made")
-    start_supervisor(cluster, held)
-    api = start_control_plane(cluster, progress)
+    api = Api(cluster.server, cluster.dir / "pki")
     wait(cluster, lambda: api.get("/api/v1/namespaces/default/serviceaccounts/default"), "the default service account",
          "controller-manager")
     progress.say("service accounts are made")
 
 
+def make(cluster, held, progress):
+    (cluster.dir / "log").mkdir()
+    make_certificates(cluster)
+    progress.say("certificates made")
+    start_supervisor(cluster, held)
+    start_control_plane(cluster, progress)
+
+
 def up(name, nodes, fsync, audit):
     """The cluster, running. If that fails, nothing of it is left."""
     programs = binaries.ensure(binaries.KUBERNETES)
-    with state.locked(name):
-        folder = state.home() / name
-        if folder.exists():
-            if state.processes(folder):
-                raise Failure(f"the cluster {name} is up already: script/cluster down --name {name} ends it")
-            down.clear(name)  # what is left of one that was killed
+    with state.locked(name) as folder:
+        if state.processes(folder):
+            raise Failure(f"the cluster {name} is up already: script/cluster down --name {name} ends it")
+        down.empty(folder)  # what is left of one that was killed
         progress = Progress()
-        number, held = addresses.lease(with_node=nodes > 0)
-        cluster = state.Cluster(name, nodes, number, str(programs), fsync, audit)
         try:
-            for path in (folder, folder / "log"):
-                path.mkdir(mode=0o700)
-            cluster.save()
-            make(cluster, held, progress)
+            number, held = addresses.lease(with_node=nodes > 0)
+            with held:
+                cluster = state.Cluster(name, str(folder), nodes, number, str(programs), fsync, audit)
+                cluster.save()
+                make(cluster, held, progress)
         except BaseException:  # also an interrupt
-            held.close()
-            down.clear(name)
+            down.empty(folder)
+            state.remove(folder)
             raise
     return cluster
