@@ -6,12 +6,17 @@ killed in any way and at any time.
 
 import shutil
 
-from lab import Failure, state
+from lab import Failure, cgroups, node, state
 
 
 def empty(folder):
     """Leaves nothing of a cluster but its empty directory, whose lock the caller holds."""
     state.end_processes(folder)
+    if (folder / "cluster.json").exists():  # else it had come to nothing yet
+        cluster = state.load(folder.name)
+        if cluster.nodes:
+            node.leave(cluster)
+            cgroups.remove(cluster)
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

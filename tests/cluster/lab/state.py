@@ -63,7 +63,10 @@ class Cluster:
         return self.dir / "log" / f"{component}.log"
 
     def save(self):
-        (self.dir / "cluster.json").write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+        """In one step: down.py rests on it."""
+        part = self.dir / "cluster.json.part"
+        part.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
+        part.rename(self.dir / "cluster.json")
 
 
 def home():

@@ -1,14 +1,17 @@
 """Brings a cluster up: the order in which its components start, and what each waits for."""
 
+import concurrent.futures
 import os
 import pathlib
 import subprocess
 import sys
 import time
+import urllib.request
 
-from lab import Failure, addresses, binaries, components, control, down, pki, state
+from lab import Failure, addresses, binaries, components, control, down, node, node_components, pki, state
 from lab.api import Api, ApiError
 
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 SUPERVISOR = pathlib.Path(__file__).with_name("supervisor.py")
 SECONDS = 120  # for any one step; a loaded machine needs a tenth of it
 
@@ -45,6 +48,15 @@ def wait(cluster, condition, what, suspect):
         time.sleep(0.05)
 
 
+def is_ready(node):
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", []))
+
+
+def answers(url):
+    with urllib.request.urlopen(url, timeout=1) as reply:
+        return reply.status == 200
+
+
 def make_certificates(cluster):
     folder, here = cluster.dir / "pki", f"IP:{cluster.address}"
     pki.make_authority(folder)
@@ -59,10 +71,10 @@ def make_certificates(cluster):
         pki.write_kubeconfig(folder, file, cluster.server, cluster.dir / f"{file}.conf")
 
 
-def start_supervisor(cluster, held, wrapper=()):
+def start_supervisor(cluster, held, programs, wrapper=()):
     """It inherits `held`, the socket that leases the addresses, and is the only one to keep it."""
     with open(cluster.log("supervisor"), "w") as log:
-        process = subprocess.Popen([*wrapper, sys.executable, "-I", str(SUPERVISOR), str(cluster.dir)],
+        process = subprocess.Popen([*wrapper, sys.executable, "-I", programs[0], cluster.dir, *programs[1:]],
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                                    pass_fds=[held.fileno()], cwd="/", env={**os.environ, state.MARKER: str(cluster.dir)})
     deadline = time.monotonic() + 10
@@ -87,18 +99,46 @@ def start_control_plane(cluster, progress):
     wait(cluster, lambda: api.get("/api/v1/namespaces/default/serviceaccounts/default"), "the default service account",
          "controller-manager")
     progress.say("service accounts are made")
+    return api
+
+
+def start_node(cluster, api, imported, progress):
+    control.start(cluster, "scheduler", components.scheduler(cluster))
+    for name in ("kubelet", "proxy", "coredns"):
+        control.start(cluster, name, getattr(node_components, name)(cluster))
+    for path, value in node_components.dns_objects(cluster):
+        api.post(path, value)
+    wait(cluster, lambda: is_ready(api.get(f"/api/v1/nodes/{node_components.NAME}")), "the node is ready", "kubelet")
+    progress.say("node ready")
+    wait(cluster, lambda: answers(f"http://{cluster.address}:8181/ready"), "names are resolved", "coredns")
+    imported.result()
+    progress.say("images imported, names are resolved")
 
 
 def make(cluster, held, progress):
     (cluster.dir / "log").mkdir()
     make_certificates(cluster)
     progress.say("certificates made")
-    start_supervisor(cluster, held)
-    start_control_plane(cluster, progress)
+    if not cluster.nodes:
+        start_supervisor(cluster, held, [SUPERVISOR])
+        start_control_plane(cluster, progress)
+        return
+    node.prepare(cluster)
+    progress.say("images made")
+    start_supervisor(cluster, held, [node.INIT, SUPERVISOR], node.UNSHARE)
+    node.join(cluster, control.supervisor_pid(cluster))
+    control.start(cluster, "containerd", node_components.containerd(cluster))
+    with concurrent.futures.ThreadPoolExecutor() as beside:
+        imported = beside.submit(node.import_images, cluster)
+        api = start_control_plane(cluster, progress)
+        start_node(cluster, api, imported, progress)
 
 
 def up(name, nodes, fsync, audit):
     """The cluster, running. If that fails, nothing of it is left."""
+    if nodes:
+        subprocess.run([ROOT / "script/setup", "cluster"], check=True)
+        node.check_rights()
     programs = binaries.ensure(binaries.KUBERNETES)
     with state.locked(name) as folder:
         if state.processes(folder):
