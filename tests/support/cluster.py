@@ -22,7 +22,12 @@ sys.path.insert(0, str(ROOT / "tests/cluster"))
 from lab import control, down, main, up  # noqa: E402
 from lab.api import Api, ApiError  # noqa: E402
 
-__all__ = ["Api", "ApiError", "Cluster"]
+__all__ = ["Api", "ApiError", "Cluster", "holds"]
+
+
+def holds(thing, condition):
+    """Whether an object's status has this condition with status True."""
+    return any(c["type"] == condition and c["status"] == "True" for c in thing.get("status", {}).get("conditions") or [])
 
 
 class Cluster:
@@ -61,10 +66,10 @@ class Cluster:
 
     def wait(self, predicate, what="a condition", timeout=60):
         """Polls until the predicate holds and returns its value. While the API server is away it does not hold."""
-        def holds():
+        def tolerant():
             with contextlib.suppress(OSError, ApiError):
                 return predicate()
-        return wait_for(holds, what, timeout)
+        return wait_for(tolerant, what, timeout)
 
     def requests(self):
         """What was asked of the API server so far, oldest first: events of its audit log (`audit=True`)."""

@@ -36,6 +36,7 @@ class Product:
     go: tuple[int, int]  # the oldest that the module takes
     ldflags: str = "-s -w"
     links: dict[str, str] = dataclasses.field(default_factory=dict)
+    files: tuple[str, ...] = ()  # MODULE:PATH, copied along
 
     # No debugger will look at them: leaving out debug information and inlining saves a third of the compilation.
     def command(self):
@@ -46,6 +47,14 @@ HYPERKUBE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", 
 
 KUBERNETES = Product("kubernetes", HERE, ("./hyperkube", "./coredns", "./pause"), (1, 24),
                      " ".join(["-s -w", *STAMPS]), {name: "hyperkube" for name in HYPERKUBE})
+
+# What we compare with: the operator in Go. Its own module, because it is made for a later Kubernetes.
+OPERATOR_MODULE = "github.com/kubeflow/training-operator"
+OPERATOR = Product("operator", HERE / "operator", (f"{OPERATOR_MODULE}/cmd/training-operator.v1",), (1, 26),
+                   files=(f"{OPERATOR_MODULE}:manifests/base/crds/kubeflow.org_tfjobs.yaml",))
+
+# Nodes and pods that exist on paper only, by the thousand.
+KWOK = Product("kwok", HERE / "kwok", ("sigs.k8s.io/kwok/cmd/kwok",), (1, 24))
 
 
 def cache():
@@ -59,7 +68,7 @@ def say(text):
 
 def place(product):
     """Where a product is, or will be once it is built."""
-    made_of = hashlib.sha256(repr((product.command(), product.packages, product.links)).encode())
+    made_of = hashlib.sha256(repr((product.command(), product.packages, product.links, product.files)).encode())
     folders = [product.module / package for package in product.packages if package.startswith("./")]
     for path in [product.module / "go.mod", product.module / "go.sum", *(p for f in folders for p in sorted(f.glob("*.go")))]:
         made_of.update(path.read_bytes())
@@ -127,6 +136,11 @@ def compile_into(product, go, folder, held):
     if process.returncode:
         raise Failure(f"cannot build {product.name}:\n" + "\n".join(log.read_text().splitlines()[-20:]))
     log.unlink()
+    for file in product.files:
+        module, path = file.split(":")
+        found = subprocess.run([go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module], cwd=product.module,
+                               env=go_environment(), stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        shutil.copy(pathlib.Path(found) / path, folder)
     for name, target in product.links.items():
         (folder / name).symlink_to(target)
     say(f"built {product.name} in {time.monotonic() - began:.0f} s")

@@ -23,7 +23,9 @@ def parser():
     top = argparse.ArgumentParser(prog="script/cluster", description=ABOUT,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("build")
+    build = commands.add_parser("build")
+    build.add_argument("--with-go-operator", action="store_true", help="also the training-operator in Go, to compare with")
+    build.add_argument("--with-kwok", action="store_true", help="also kwok, which plays nodes and pods")
     start = commands.add_parser("up")
     start.add_argument("--name", default="default")
     start.add_argument("--nodes", type=int, choices=(0, 1), default=0)
@@ -81,6 +83,10 @@ def run(words):
     match options.command:
         case "build":
             print(binaries.ensure(binaries.KUBERNETES))
+            if options.with_go_operator:
+                print(binaries.ensure(binaries.OPERATOR))
+            if options.with_kwok:
+                print(binaries.ensure(binaries.KWOK))
         case "up":
             tell(up.up(options.name, options.nodes, options.fsync, options.audit))
         case "down":

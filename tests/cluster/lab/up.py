@@ -74,7 +74,7 @@ def make_certificates(cluster):
 def start_supervisor(cluster, held, programs, wrapper=()):
     """It inherits `held`, the socket that leases the addresses, and is the only one to keep it."""
     with open(cluster.log("supervisor"), "w") as log:
-        process = subprocess.Popen([*wrapper, sys.executable, "-I", programs[0], cluster.dir, *programs[1:]],
+        process = subprocess.Popen([*wrapper, sys.executable, "-IB", programs[0], cluster.dir, *programs[1:]],
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                                    pass_fds=[held.fileno()], cwd="/", env={**os.environ, state.MARKER: str(cluster.dir)})
     deadline = time.monotonic() + 10
