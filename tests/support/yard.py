@@ -59,6 +59,7 @@ def stay():
 
 class Yard:
     def __init__(self, home):
+        assert BINARY.exists(), f"{BINARY} is not there: script/build"
         self.home = pathlib.Path(home)
         self.cgroups_before = cgroups()
         self.marker = f"TRAINYARD_TEST_MARKER={uuid.uuid4()}"
@@ -233,7 +234,3 @@ class Yard:
         # A cgroup is named after the supervisor that made it: of a dead one, or of one of ours.
         made = [path for path in cgroups() - self.cgroups_before if not alive(path.rsplit("-", 1)[1])]
         return sockets + made
-
-
-if not BINARY.exists():
-    sys.exit(f"{BINARY} is not there: script/build")

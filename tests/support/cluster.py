@@ -1,0 +1,91 @@
+"""A real API server, or a whole Kubernetes with a node, for the length of a test.
+
+    with Cluster.up() as cluster:                     # no node: pods stay as they are written, see play_kubelet.py
+        cluster.kubectl("apply", "-f", "-", input=manifest)
+        cluster.wait(lambda: cluster.pods(), "pods")
+
+What `up` starts is what script/cluster starts (docs/test-cluster.md); several may be up at once.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import secrets
+import subprocess
+import sys
+
+from yard import ROOT, wait_for
+
+sys.path.insert(0, str(ROOT / "tests/cluster"))
+
+from lab import control, down, main, up  # noqa: E402
+from lab.api import Api, ApiError  # noqa: E402
+
+__all__ = ["Api", "ApiError", "Cluster", "holds"]
+
+
+def holds(thing, condition):
+    """Whether an object's status has this condition with status True."""
+    return any(c["type"] == condition and c["status"] == "True" for c in thing.get("status", {}).get("conditions") or [])
+
+
+class Cluster:
+    @classmethod
+    @contextlib.contextmanager
+    def up(cls, nodes=0, name=None, fsync=False, audit=False):
+        cluster = cls(up.up(name or f"test-{secrets.token_hex(4)}", nodes, fsync, audit))
+        try:
+            yield cluster
+        finally:
+            down.down(cluster.name)
+
+    def __init__(self, state):
+        self.state = state
+        self.name, self.dir, self.server = state.name, state.dir, state.server
+        self.kubeconfig, self.audit_log = state.dir / "admin.conf", state.dir / "audit.log"
+        self.api = Api(state.server, state.dir / "pki")
+
+    # -- asking
+
+    def kubectl(self, *words, input=None, status=0):
+        """What kubectl writes; its exit status must be as said, None for any. What it says to stderr is in `said`."""
+        command = [self.state.program("kubectl"), *map(str, words)]
+        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "KUBECONFIG": str(self.kubeconfig)})
+        self.said = done.stderr
+        assert status is None or done.returncode == status, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def json(self, *words, **options):
+        return json.loads(self.kubectl(*words, "-o", "json", **options))
+
+    def pods(self, namespace="default", selector=""):
+        query = f"?labelSelector={selector}" if selector else ""
+        return self.api.get(f"/api/v1/namespaces/{namespace}/pods{query}")["items"]
+
+    def wait(self, predicate, what="a condition", timeout=60):
+        """Polls until the predicate holds and returns its value. While the API server is away it does not hold."""
+        def tolerant():
+            with contextlib.suppress(OSError, ApiError):
+                return predicate()
+        return wait_for(tolerant, what, timeout)
+
+    def requests(self):
+        """What was asked of the API server so far, oldest first: events of its audit log (`audit=True`)."""
+        return [json.loads(line) for line in self.audit_log.read_text().splitlines()]
+
+    def as_user(self, user, *groups):
+        """A kubeconfig for somebody else, for tests of RBAC."""
+        return pathlib.Path(main.kubeconfig(self.name, user, list(groups)))
+
+    # -- faults
+
+    def kill(self, component):
+        """Kills "etcd", "apiserver" or another component, and returns when it is gone."""
+        control.kill(self.state, component)
+
+    def restart(self, component):
+        """Kills it if it runs, starts it again, and returns when the API server is ready."""
+        control.restart(self.state, component)
+        up.wait_ready(self.state)

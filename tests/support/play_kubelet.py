@@ -1,0 +1,58 @@
+"""Plays the kubelet where there is none: writes into pods' status what a kubelet would.
+
+    kubelet = PlayKubelet(cluster.api)
+    kubelet.running("mnist-worker-0")
+    kubelet.ended("mnist-worker-0", exit_code=137, reason="OOMKilled")
+
+A pod that is on no node is deleted at once when somebody deletes it; nothing has to be played for that.
+"""
+
+import datetime
+import urllib.parse
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class PlayKubelet:
+    def __init__(self, api, namespace="default", container="tensorflow"):
+        self.api, self.namespace, self.container = api, namespace, container
+
+    def write(self, pod, status):
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{urllib.parse.quote(pod)}/status"
+        return self.api.patch(path, {"status": status}, kind="strategic")
+
+    def container_status(self, state, restarts, **more):
+        return [{"name": self.container, "image": "played", "imageID": "", "restartCount": restarts, "state": state, **more}]
+
+    def conditions(self, ready, reason=""):
+        return [{"type": kind, "status": "True" if ready else "False", "reason": reason, "lastTransitionTime": now()}
+                for kind in ("ContainersReady", "Ready")]
+
+    def running(self, pod, restarts=0, ip="10.0.0.1"):
+        """The container runs and is ready."""
+        running = self.container_status({"running": {"startedAt": now()}}, restarts, ready=True, started=True)
+        return self.write(pod, {"phase": "Running", "startTime": now(), "podIP": ip, "podIPs": [{"ip": ip}],
+                                "conditions": self.conditions(True), "containerStatuses": running})
+
+    def restarting(self, pod, restarts, exit_code=1, reason="Error"):
+        """The container ended, and the kubelet will start it again (restartPolicy OnFailure or Always)."""
+        ended = {"terminated": {"exitCode": exit_code, "reason": reason, "startedAt": now(), "finishedAt": now()}}
+        waiting = self.container_status({"waiting": {"reason": "CrashLoopBackOff"}}, restarts, ready=False, started=False,
+                                        lastState=ended)
+        return self.write(pod, {"phase": "Running", "conditions": self.conditions(False, "ContainersNotReady"),
+                                "containerStatuses": waiting})
+
+    def ended(self, pod, exit_code=0, reason=None, restarts=0):
+        """The container ended for good: the pod has succeeded, or failed."""
+        reason = reason or ("Completed" if exit_code == 0 else "Error")
+        terminated = {"exitCode": exit_code, "reason": reason, "startedAt": now(), "finishedAt": now()}
+        return self.write(pod, {
+            "phase": "Failed" if exit_code else "Succeeded",
+            "conditions": self.conditions(False, "PodFailed" if exit_code else "PodCompleted"),
+            "containerStatuses": self.container_status({"terminated": terminated}, restarts, ready=False, started=False)})
+
+    def evicted(self, pod, message="The node was low on resource: memory."):
+        """The pod failed without its container having said anything."""
+        return self.write(pod, {"phase": "Failed", "reason": "Evicted", "message": message, "containerStatuses": []})
