@@ -2,6 +2,8 @@
 //
 // Runs until it is told to stop. It never exits because of what is in the cluster: a job that
 // cannot be is set aside with the reason in its status, and a server that is away is waited for.
+#include "backend/cluster/operator.h"
+
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -11,7 +13,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "backend/cluster/operator.h"
 #include "backend/cluster/operator_metrics.h"
 #include "base/metrics.h"
 #include "base/strings.h"
@@ -72,8 +73,8 @@ Result<Operator::Options> OptionsFrom(const Args& args, const std::string& own_n
   out.settings.cluster_domain = Environment("CUSTOM_CLUSTER_DOMAIN");
   out.settings.gang_scheduler = args.Get("gang-scheduler-name");
   if (args.Has("enable-scheme") && base::Lower(args.Get("enable-scheme")) != "tfjob") {
-    return base::Invalid(fmt::format("--enable-scheme: only tfjob is served, not '{}'",
-                                     args.Get("enable-scheme")));
+    return base::Invalid(
+        fmt::format("--enable-scheme: only tfjob is served, not '{}'", args.Get("enable-scheme")));
   }
   if (args.Has("leader-elect")) {
     out.identity = Identity();
@@ -190,8 +191,9 @@ int OperatorCommand(const Args& args) {
   Say(fmt::format("trainyard operator: TFJobs of {} at {}",
                   options->name_space.empty() ? "all namespaces" : options->name_space,
                   access->server));
-  kube::Server server(std::move(*access));
-  return Keep(server, std::move(*options), pages);
+  auto server = kube::Server::Connect(std::move(*access), 64);
+  if (!server) return Refuse(server.error());
+  return Keep(**server, std::move(*options), pages);
 }
 
 }  // namespace cli

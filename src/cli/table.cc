@@ -36,10 +36,12 @@ std::vector<Flag> JobFlags() {
 // As training-operator v1.9 has them, so that its Deployment's arguments can stay.
 std::vector<Flag> OperatorFlags() {
   return {
-      {"kubeconfig", 0, "FILE", "the cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own)"},
+      {"kubeconfig", 0, "FILE",
+       "the cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own)"},
       {"context", 0, "NAME", "the context of the kubeconfig (default: its current one)"},
       {"metrics-bind-address", 0, "ADDRESS", "for /metrics (default :8080; 0: none)"},
-      {"health-probe-bind-address", 0, "ADDRESS", "for /healthz and /readyz (default :8081; 0: none)"},
+      {"health-probe-bind-address", 0, "ADDRESS",
+       "for /healthz and /readyz (default :8081; 0: none)"},
       {"leader-elect", 0, "", "one of several operators leads, by a Lease"},
       {"leader-election-id", 0, "NAME", "the name of that Lease (default trainyard-operator)"},
       {"gang-scheduler-name", 0, "NAME", "make PodGroups: volcano, or another scheduler's name"},

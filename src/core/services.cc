@@ -16,10 +16,11 @@ ServiceWish WishFor(const api::Job& job, const api::JobStatus& status, const Obs
     case api::CleanPodPolicy::kAll:
       return ServiceWish::kRemove;
     case api::CleanPodPolicy::kRunning:
-      return std::ranges::any_of(observed.replicas, [&](const ReplicaState& r) {
-               return r.id == id && HasEnded(r) && !r.deleting;
-             }) ? ServiceWish::kKeep
-                : ServiceWish::kRemove;
+      return std::ranges::any_of(
+                 observed.replicas,
+                 [&](const ReplicaState& r) { return r.id == id && HasEnded(r) && !r.deleting; })
+                 ? ServiceWish::kKeep
+                 : ServiceWish::kRemove;
   }
   return ServiceWish::kKeep;
 }

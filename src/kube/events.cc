@@ -75,9 +75,9 @@ std::optional<base::Time> Events::next() const { return std::nullopt; }
 bool Events::MayTell(const ObjectRef& about, base::Time now) {
   auto [it, fresh] = allowances_.try_emplace(about.uid, Allowance{kBurst, now});
   Allowance& allowance = it->second;
-  allowance.tokens = std::min(
-      kBurst, allowance.tokens + static_cast<double>((now - allowance.refilled).count()) /
-                                     static_cast<double>(kRefill.count()));
+  allowance.tokens =
+      std::min(kBurst, allowance.tokens + static_cast<double>((now - allowance.refilled).count()) /
+                                              static_cast<double>(kRefill.count()));
   allowance.refilled = now;
   if (allowance.tokens < 1) return false;
   allowance.tokens -= 1;
@@ -105,24 +105,24 @@ void Events::Send(News news, base::Time now) {
     const std::string name =
         fmt::format("{}.{:x}{:x}", news.about.name, now.time_since_epoch().count(), ++number_);
     const std::string time = base::FormatTime(now);
-    const Json event = JsonObject{
-        {"apiVersion", "v1"},
-        {"kind", "Event"},
-        {"metadata", JsonObject{{"name", name}, {"namespace", news.about.name_space}}},
-        {"involvedObject", JsonObject{{"apiVersion", news.about.api_version},
-                                      {"kind", news.about.kind},
-                                      {"namespace", news.about.name_space},
-                                      {"name", news.about.name},
-                                      {"uid", news.about.uid}}},
-        {"type", news.warning ? "Warning" : "Normal"},
-        {"reason", news.reason},
-        {"message", Cut(spoken)},
-        {"source", JsonObject{{"component", component_}}},
-        {"reportingComponent", component_},
-        {"reportingInstance", ""},
-        {"firstTimestamp", time},
-        {"lastTimestamp", time},
-        {"count", 1}};
+    const Json event =
+        JsonObject{{"apiVersion", "v1"},
+                   {"kind", "Event"},
+                   {"metadata", JsonObject{{"name", name}, {"namespace", news.about.name_space}}},
+                   {"involvedObject", JsonObject{{"apiVersion", news.about.api_version},
+                                                 {"kind", news.about.kind},
+                                                 {"namespace", news.about.name_space},
+                                                 {"name", news.about.name},
+                                                 {"uid", news.about.uid}}},
+                   {"type", news.warning ? "Warning" : "Normal"},
+                   {"reason", news.reason},
+                   {"message", Cut(spoken)},
+                   {"source", JsonObject{{"component", component_}}},
+                   {"reportingComponent", component_},
+                   {"reportingInstance", ""},
+                   {"firstTimestamp", time},
+                   {"lastTimestamp", time},
+                   {"count", 1}};
     request = {"POST", Path("v1", "events", news.about.name_space), "application/json",
                base::CompactJson(event)};
     told_[words] = {.path = Path("v1", "events", news.about.name_space, name), .first = now};

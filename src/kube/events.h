@@ -77,8 +77,8 @@ class Events {
   const std::string component_;
   std::deque<News> waiting_;
   std::map<Words, Told> told_;
-  std::map<std::string, Allowance> allowances_;                      // by UID
-  std::map<std::pair<std::string, std::string>, Alike> alike_;       // by UID and reason
+  std::map<std::string, Allowance> allowances_;                 // by UID
+  std::map<std::pair<std::string, std::string>, Alike> alike_;  // by UID and reason
   uint64_t dropped_ = 0;
   uint64_t number_ = 0;
   std::shared_ptr<Shared> shared_;  // with the answers under way, which may outlive this

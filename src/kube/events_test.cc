@@ -31,8 +31,9 @@ TEST_F(EventsTest, AreAboutTheObject) {
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.path, "/api/v1/namespaces/ns/events");
   const base::Json event = J(request.body);
-  EXPECT_EQ(base::CompactJson(event.at("involvedObject")),
-            R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","namespace":"ns","name":"mnist","uid":"u-1"})");
+  EXPECT_EQ(
+      base::CompactJson(event.at("involvedObject")),
+      R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","namespace":"ns","name":"mnist","uid":"u-1"})");
   EXPECT_EQ(base::StringOr(event, "reason"), "TFJobSucceeded");
   EXPECT_EQ(base::StringOr(event, "type"), "Normal");
   EXPECT_EQ(base::StringOr(event.at("source"), "component"), "tfjob-controller");

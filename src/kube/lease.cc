@@ -32,7 +32,7 @@ struct Lease::State {
   std::string holder;
   // When the lease was last seen to change, by our own clock: those of others are not trusted.
   base::Time changed;
-  std::string mark;  // tells one state of the lease from the next
+  std::string mark;    // tells one state of the lease from the next
   base::Time renewed;  // by us: when that request was sent
   std::string trouble;
 
@@ -101,8 +101,8 @@ struct Lease::State {
 };
 
 Lease::Lease(Transport& transport, Options options)
-    : state_(std::make_shared<State>(State{.transport = transport, .options = std::move(options)})) {
-}
+    : state_(
+          std::make_shared<State>(State{.transport = transport, .options = std::move(options)})) {}
 Lease::~Lease() = default;
 
 void Lease::Advance(base::Time now) {
@@ -112,12 +112,12 @@ void Lease::Advance(base::Time now) {
   s.next = now + kEvery;
   s.busy = true;
   const bool write = s.Ours() || s.Free();
-  s.transport.Send(write ? s.Write(s.options.identity)
-                         : Request{.path = Path(kVersion, "leases", s.options.name_space,
-                                                s.options.name)},
-                   kPatience, [state = state_, write, now](base::Result<Response> response) {
-                     state->Answered(write, now, std::move(response));
-                   });
+  s.transport.Send(
+      write ? s.Write(s.options.identity)
+            : Request{.path = Path(kVersion, "leases", s.options.name_space, s.options.name)},
+      kPatience, [state = state_, write, now](base::Result<Response> response) {
+        state->Answered(write, now, std::move(response));
+      });
 }
 
 std::optional<base::Time> Lease::next() const {

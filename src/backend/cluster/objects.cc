@@ -89,9 +89,8 @@ std::string SelectorOf(const api::Job& job, Role role) {
 }
 
 JsonObject OwnerReference(const api::Job& job) {
-  return {{"apiVersion", api::kApiVersion}, {"kind", api::kKind},
-          {"name", job.metadata.name},      {"uid", job.metadata.uid},
-          {"controller", true},             {"blockOwnerDeletion", true}};
+  return {{"apiVersion", api::kApiVersion}, {"kind", api::kKind}, {"name", job.metadata.name},
+          {"uid", job.metadata.uid},        {"controller", true}, {"blockOwnerDeletion", true}};
 }
 
 Json MakePod(const api::Job& job, ReplicaId id, int32_t attempt, const Settings& settings) {
@@ -164,15 +163,14 @@ Json MakeService(const api::Job& job, ReplicaId id) {
   metadata["namespace"] = job.metadata.name_space;
   metadata["labels"] = Labels(job, id);
   metadata["ownerReferences"] = JsonArray{OwnerReference(job)};
-  return JsonObject{
-      {"apiVersion", "v1"},
-      {"kind", "Service"},
-      {"metadata", std::move(metadata)},
-      // A peer looks a name up before its owner is ready, and must find it.
-      {"spec", JsonObject{{"clusterIP", "None"},
-                          {"selector", Labels(job, id)},
-                          {"ports", std::move(ports)},
-                          {"publishNotReadyAddresses", true}}}};
+  return JsonObject{{"apiVersion", "v1"},
+                    {"kind", "Service"},
+                    {"metadata", std::move(metadata)},
+                    // A peer looks a name up before its owner is ready, and must find it.
+                    {"spec", JsonObject{{"clusterIP", "None"},
+                                        {"selector", Labels(job, id)},
+                                        {"ports", std::move(ports)},
+                                        {"publishNotReadyAddresses", true}}}};
 }
 
 }  // namespace backend::cluster

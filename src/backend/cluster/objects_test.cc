@@ -33,10 +33,11 @@ TEST(MakePod, NamesLabelsAndOwnsAsTrainingOperator) {
   const Json pod = MakePod(MakeJob(), {Role::kWorker, 1}, 3, {});
   EXPECT_EQ(Compact(pod, {"metadata", "name"}), "\"mnist-worker-1\"");
   EXPECT_EQ(Compact(pod, {"metadata", "namespace"}), "\"team-a\"");
-  EXPECT_EQ(Compact(pod, {"metadata", "labels"}),
-            R"({"training.kubeflow.org/operator-name":"tfjob-controller",)"
-            R"("training.kubeflow.org/job-name":"mnist","training.kubeflow.org/replica-type":"worker",)"
-            R"("training.kubeflow.org/replica-index":"1","trainyard.dev/attempt":"3"})");
+  EXPECT_EQ(
+      Compact(pod, {"metadata", "labels"}),
+      R"({"training.kubeflow.org/operator-name":"tfjob-controller",)"
+      R"("training.kubeflow.org/job-name":"mnist","training.kubeflow.org/replica-type":"worker",)"
+      R"("training.kubeflow.org/replica-index":"1","trainyard.dev/attempt":"3"})");
   EXPECT_EQ(Compact(pod, {"metadata", "ownerReferences"}),
             R"([{"apiVersion":"kubeflow.org/v1","kind":"TFJob","name":"mnist","uid":"u-1",)"
             R"("controller":true,"blockOwnerDeletion":true}])");
@@ -81,23 +82,24 @@ TEST(MakePod, KeepsEveryFieldOfTheTemplateThatItDoesNotKnow) {
 TEST(MakeService, IsHeadlessAndFoundBeforeItsPodIsReady) {
   const Json service = MakeService(MakeJob(), {Role::kWorker, 1});
   EXPECT_EQ(Compact(service, {"metadata", "name"}), "\"mnist-worker-1\"");
-  EXPECT_EQ(Compact(service, {"spec"}),
-            R"({"clusterIP":"None","selector":{"training.kubeflow.org/operator-name":"tfjob-controller",)"
-            R"("training.kubeflow.org/job-name":"mnist","training.kubeflow.org/replica-type":"worker",)"
-            R"("training.kubeflow.org/replica-index":"1"},"ports":[{"name":"tfjob-port","port":2222}],)"
-            R"("publishNotReadyAddresses":true})");
+  EXPECT_EQ(
+      Compact(service, {"spec"}),
+      R"({"clusterIP":"None","selector":{"training.kubeflow.org/operator-name":"tfjob-controller",)"
+      R"("training.kubeflow.org/job-name":"mnist","training.kubeflow.org/replica-type":"worker",)"
+      R"("training.kubeflow.org/replica-index":"1"},"ports":[{"name":"tfjob-port","port":2222}],)"
+      R"("publishNotReadyAddresses":true})");
 }
 
 TEST(Gang, JoinsVolcanoByAnnotationAndOthersByLabel) {
   const Json volcano = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {.gang_scheduler = "Volcano"});
   EXPECT_EQ(Compact(volcano, {"spec", "schedulerName"}), "\"volcano\"");
-  EXPECT_EQ(Compact(volcano, {"metadata", "annotations"}),
-            R"({"note":"yes","scheduling.k8s.io/group-name":"mnist","volcano.sh/task-spec":"worker"})");
+  EXPECT_EQ(
+      Compact(volcano, {"metadata", "annotations"}),
+      R"({"note":"yes","scheduling.k8s.io/group-name":"mnist","volcano.sh/task-spec":"worker"})");
   const Json plugins = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {.gang_scheduler = "kai"});
   EXPECT_EQ(Compact(plugins, {"spec", "schedulerName"}), "\"kai\"");
-  EXPECT_EQ(
-      base::StringOr(plugins.at("metadata").at("labels"), "scheduling.x-k8s.io/pod-group"),
-      "mnist");
+  EXPECT_EQ(base::StringOr(plugins.at("metadata").at("labels"), "scheduling.x-k8s.io/pod-group"),
+            "mnist");
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ base::Family<base::Counter>& Jobs(base::Metrics& metrics, const std::string& wha
 
 OperatorMetrics::OperatorMetrics(base::Metrics& metrics)
     : created_(Jobs(metrics, "created", "Jobs that were taken up.")),
-      deleted_(Jobs(metrics, "deleted", "Jobs that were deleted at the end of their time to live.")),
+      deleted_(
+          Jobs(metrics, "deleted", "Jobs that were deleted at the end of their time to live.")),
       successful_(Jobs(metrics, "successful", "Jobs that succeeded.")),
       failed_(Jobs(metrics, "failed", "Jobs that failed.")),
       restarted_(Jobs(metrics, "restarted", "Restarts, after failures and disruptions.")),

@@ -66,12 +66,11 @@ bool Pacer::SendNext(base::Time now) {
   if (!one) return false;
   ++shared_->under_way;
   transport_.Send(one->make(), kPatience,
-                  [shared = shared_, now, answer = std::move(one->answer)](
-                      base::Result<kube::Response> response) mutable {
+                  [shared = shared_, now,
+                   answer = std::move(one->answer)](base::Result<kube::Response> response) mutable {
                     --shared->under_way;
-                    shared->answered.push_back(
-                        {now, IsOverload(response),
-                         response ? response->retry_after : std::nullopt});
+                    shared->answered.push_back({now, IsOverload(response),
+                                                response ? response->retry_after : std::nullopt});
                     answer(std::move(response));
                   });
   return true;

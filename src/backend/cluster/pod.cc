@@ -110,15 +110,16 @@ void ReadTrouble(const Json& status, Pod& pod) {
         return;
       }
       pod.trouble = reason;
-      pod.trouble_message = fmt::format("Error pod {} container {} waiting message: {}", pod.key.name,
-                                        StringOr(one, "name"), StringOr(waiting, "message"));
+      pod.trouble_message =
+          fmt::format("Error pod {} container {} waiting message: {}", pod.key.name,
+                      StringOr(one, "name"), StringOr(waiting, "message"));
     });
   }
   const Json& scheduled = Named(At(status, "conditions"), "type", "PodScheduled");
   if (pod.trouble.empty() && StringOr(scheduled, "status") == "False") {
     pod.trouble = StringOr(scheduled, "reason");
-    pod.trouble_message =
-        fmt::format("Error pod {} condition message: {}", pod.key.name, StringOr(scheduled, "message"));
+    pod.trouble_message = fmt::format("Error pod {} condition message: {}", pod.key.name,
+                                      StringOr(scheduled, "message"));
   }
 }
 
@@ -129,8 +130,8 @@ std::optional<Pod> ReadPod(const Json& object) {
   const Json& labels = At(metadata, "labels");
   const Json& spec = At(object, "spec");
   const Json& status = At(object, "status");
-  const auto id = api::ReplicaIdFrom(StringOr(labels, kTypeLabel) + "-" +
-                                     StringOr(labels, kIndexLabel));
+  const auto id =
+      api::ReplicaIdFrom(StringOr(labels, kTypeLabel) + "-" + StringOr(labels, kIndexLabel));
   const std::string name_space = StringOr(metadata, "namespace");
   Pod pod{.key = {name_space, StringOr(metadata, "name")},
           .job = {name_space, StringOr(labels, kJobLabel)},
@@ -167,7 +168,8 @@ std::optional<Pod> ReadPod(const Json& object) {
     const auto asked = TimeAt(metadata, "deletionTimestamp");
     const bool sent_away =
         asked && pod.replica.ending->when > *asked - std::chrono::seconds(pod.grace);
-    const bool well = pod.replica.ending->code == 0 && !never_placed && phase != "Failed" && !sent_away;
+    const bool well =
+        pod.replica.ending->code == 0 && !never_placed && phase != "Failed" && !sent_away;
     if (well) {
       pod.replica.ending->signal = 0;
       // It had done its work before it was taken away.
@@ -178,7 +180,8 @@ std::optional<Pod> ReadPod(const Json& object) {
   } else if (phase == "Running") {
     pod.replica.phase = core::Phase::kRunning;
   }
-  const auto started = TimeAt(terminated.is_object() ? terminated : At(state, "running"), "startedAt");
+  const auto started =
+      TimeAt(terminated.is_object() ? terminated : At(state, "running"), "startedAt");
   if (started && *started >= created) pod.replica.started = started;
   if (!ended) ReadTrouble(status, pod);
   return pod;

@@ -22,10 +22,10 @@ struct Pod {
   // incarnation is the UID. An ending is there as soon as the container named tensorflow has one,
   // whatever its sidecars do.
   core::ReplicaState replica;
-  bool held = false;       // carries our finalizer
-  bool finished = false;   // every container has ended, so that nothing of it can run any more
-  int64_t grace = -1;      // seconds it was given to end in; -1: nobody asks it to
-  std::string trouble;     // why it does not start: "ImagePullBackOff", "Unschedulable"
+  bool held = false;      // carries our finalizer
+  bool finished = false;  // every container has ended, so that nothing of it can run any more
+  int64_t grace = -1;     // seconds it was given to end in; -1: nobody asks it to
+  std::string trouble;    // why it does not start: "ImagePullBackOff", "Unschedulable"
   std::string trouble_message;
 };
 

@@ -71,29 +71,29 @@ TEST(ReadPod, DeletedBySomebodyIsADisruptionOnceItHasEnded) {
   EXPECT_EQ(leaving.replica.phase, Phase::kRunning);
   EXPECT_TRUE(leaving.replica.deleting);
   EXPECT_EQ(leaving.grace, 30);
-  const Pod gone = Read(PodObject(
-      kDeleted, R"("phase":"Failed",)" + Terminated(143, "", "2026-01-01T00:01:10Z")));
+  const Pod gone = Read(
+      PodObject(kDeleted, R"("phase":"Failed",)" + Terminated(143, "", "2026-01-01T00:01:10Z")));
   EXPECT_EQ(gone.replica.ending->disruption, "its pod was deleted");
 }
 
 // A preemption handler saves and exits with 0: that is not the end of the training.
 TEST(ReadPod, AnExitWithZeroAfterItWasAskedToGoIsADisruption) {
-  const Pod pod = Read(PodObject(
-      kDeleted, R"("phase":"Succeeded",)" + Terminated(0, "", "2026-01-01T00:01:10Z")));
+  const Pod pod = Read(
+      PodObject(kDeleted, R"("phase":"Succeeded",)" + Terminated(0, "", "2026-01-01T00:01:10Z")));
   EXPECT_EQ(pod.replica.phase, Phase::kFailed);
   EXPECT_FALSE(pod.replica.ending->disruption.empty());
 }
 
 TEST(ReadPod, DoneBeforeItWasDeletedIsDone) {
-  const Pod pod = Read(PodObject(
-      kDeleted, R"("phase":"Succeeded",)" + Terminated(0, "", "2026-01-01T00:00:59Z")));
+  const Pod pod = Read(
+      PodObject(kDeleted, R"("phase":"Succeeded",)" + Terminated(0, "", "2026-01-01T00:00:59Z")));
   EXPECT_EQ(pod.replica.phase, Phase::kSucceeded);
   EXPECT_TRUE(pod.replica.ending->disruption.empty());
 }
 
 TEST(ReadPod, DeletedBeforeANodeHadItHasEnded) {
-  const Pod pod = Read(PodObject(R"(,"deletionTimestamp":"2026-01-01T00:01:00Z")",
-                                 R"("phase":"Pending")", ""));
+  const Pod pod =
+      Read(PodObject(R"(,"deletionTimestamp":"2026-01-01T00:01:00Z")", R"("phase":"Pending")", ""));
   EXPECT_EQ(pod.replica.phase, Phase::kFailed);
   EXPECT_FALSE(pod.replica.ending->disruption.empty());
   EXPECT_TRUE(pod.finished);
@@ -118,14 +118,15 @@ TEST(ReadPod, ItsOwnTimeLimitIsAFailure) {
 
 TEST(ReadPod, TellsWhyItDoesNotStart) {
   const Pod pull = Read(PodObject(
-      "", R"("phase":"Pending",)" +
-              ContainerState(R"("waiting":{"reason":"ImagePullBackOff","message":"no such image"})")));
+      "",
+      R"("phase":"Pending",)" +
+          ContainerState(R"("waiting":{"reason":"ImagePullBackOff","message":"no such image"})")));
   EXPECT_EQ(pull.trouble, "ImagePullBackOff");
   EXPECT_EQ(pull.trouble_message,
             "Error pod mnist-worker-0 container tensorflow waiting message: no such image");
-  const Pod full = Read(PodObject(
-      "", R"("phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",)"
-          R"("reason":"Unschedulable","message":"0/3 nodes are available"}])"));
+  const Pod full = Read(
+      PodObject("", R"("phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",)"
+                    R"("reason":"Unschedulable","message":"0/3 nodes are available"}])"));
   EXPECT_EQ(full.trouble, "Unschedulable");
 }
 

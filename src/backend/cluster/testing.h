@@ -21,12 +21,14 @@ inline Json Parse(const std::string& text) {
 }
 
 inline Json JobObject(const std::string& spec_extra = "") {
-  return Parse(R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{"name":"mnist",)"
-               R"("namespace":"team-a","uid":"u-1","resourceVersion":"7"},"spec":{)" +
-               spec_extra + R"("tfReplicaSpecs":{"Worker":{"replicas":2,"restartPolicy":"OnFailure",)"
-               R"("template":{"metadata":{"annotations":{"note":"yes"}},"spec":{"someday":{"new":[1]},)"
-               R"("containers":[{"name":"tensorflow","image":"i",)"
-               R"("env":[{"name":"PYTHONUNBUFFERED","value":"0"}]}]}}}}}})");
+  return Parse(
+      R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{"name":"mnist",)"
+      R"("namespace":"team-a","uid":"u-1","resourceVersion":"7"},"spec":{)" +
+      spec_extra +
+      R"("tfReplicaSpecs":{"Worker":{"replicas":2,"restartPolicy":"OnFailure",)"
+      R"("template":{"metadata":{"annotations":{"note":"yes"}},"spec":{"someday":{"new":[1]},)"
+      R"("containers":[{"name":"tensorflow","image":"i",)"
+      R"("env":[{"name":"PYTHONUNBUFFERED","value":"0"}]}]}}}}}})");
 }
 
 inline api::Job MakeJob() {

@@ -4,9 +4,9 @@
 
 #include <fmt/core.h>
 
+#include "base/strings.h"
 #include "core/endings.h"
 #include "core/services.h"
-#include "base/strings.h"
 #include "kube/api.h"
 
 namespace backend::cluster {
@@ -262,8 +262,7 @@ void Turns::TryOut(const TurnPtr& turn) {
         turn,
         [this, turn, role] {
           return Request{"POST", kube::Path("v1", kPods, turn->key.name_space) + "?dryRun=All",
-                         kJson,
-                         base::CompactJson(MakePod(*turn->job, {role, 0}, 0, settings_))};
+                         kJson, base::CompactJson(MakePod(*turn->job, {role, 0}, 0, settings_))};
         },
         [this, turn, role, hash](Result<Response> response) {
           if (!response) return;
@@ -310,10 +309,11 @@ void Turns::Publish(const TurnPtr& turn) {
     const bool sure = entry.confirmed == turn->job->metadata.uid;
     return turn->decision.actions.empty() || sure ? Perform(turn) : Reread(turn);
   }
-  const Json patch = JsonObject{
-      {"metadata", JsonObject{{"resourceVersion", std::to_string(turn->version)}}},
-      {"status", kube::MergePatch(Stored(*turn->job, before, turn->tells_selector),
-                                  Stored(*turn->job, after, true))}};
+  const Json had = before == api::JobStatus() ? Json(JsonObject())
+                                              : Stored(*turn->job, before, turn->tells_selector);
+  const Json patch =
+      JsonObject{{"metadata", JsonObject{{"resourceVersion", std::to_string(turn->version)}}},
+                 {"status", kube::MergePatch(had, Stored(*turn->job, after, true))}};
   Send(
       turn,
       [path = JobPath(turn->key, "status"), body = base::CompactJson(patch)] {
@@ -381,7 +381,8 @@ void Turns::Perform(const TurnPtr& turn) {
       return it == turn->pods.end() ? nullptr : &*it;
     };
     if (const auto* stop = std::get_if<core::Stop>(&action)) {
-      if (const Pod* pod = pod_of(stop->incarnation)) Stop(turn, *pod, stop->graceful ? -1 : kNoGrace);
+      if (const Pod* pod = pod_of(stop->incarnation))
+        Stop(turn, *pod, stop->graceful ? -1 : kNoGrace);
     } else if (const auto* remove = std::get_if<core::Remove>(&action)) {
       if (const Pod* pod = pod_of(remove->incarnation)) Stop(turn, *pod, pod->finished ? 0 : -1);
     } else if (std::holds_alternative<core::DeleteJob>(action)) {
@@ -527,25 +528,29 @@ void Turns::TookAway(const Json& object, const Pod& pod) {
 }
 
 void Turns::Release(const TurnPtr& turn, const Pod& pod) {
-  const Json patch =
-      JsonObject{{"metadata", JsonObject{{"uid", pod.uid},
-                                         {"$deleteFromPrimitiveList/finalizers",
-                                          base::JsonArray{Json(kFinalizer)}}}}};
+  const Json patch = JsonObject{{"metadata", JsonObject{{"uid", pod.uid},
+                                                        {"$deleteFromPrimitiveList/finalizers",
+                                                         base::JsonArray{Json(kFinalizer)}}}}};
+  const std::string path = kube::Path("v1", kPods, pod.key.name_space, pod.key.name);
   Send(
       turn,
-      [path = kube::Path("v1", kPods, pod.key.name_space, pod.key.name),
-       body = base::CompactJson(patch)] { return Request{"PATCH", path, kStrategicPatch, body}; },
-      [this, turn, pod](Result<Response> response) {
+      [path, body = base::CompactJson(patch)] {
+        return Request{"PATCH", path, kStrategicPatch, body};
+      },
+      [this, turn, pod, path](Result<Response> response) {
         if (!response) {
           turn->error = response.error();
           return;
         }
         if (auto error = kube::ErrorOf(*response)) {
-          // Gone, or the name is another's by now.
-          const bool gone = error->kind() == base::ErrorKind::kNotFound ||
-                            error->kind() == base::ErrorKind::kTaken;
-          gone ? know_.pods.Drop(pod.key, pod.uid, pod.version)
-               : void(turn->error = std::move(*error));
+          if (error->kind() == base::ErrorKind::kNotFound) {
+            know_.pods.Drop(pod.key, pod.uid, pod.version);
+          } else if (WillNeverDo(*error)) {
+            // Another UID: the name is another pod's by now.
+            LookAt(turn, true, path, *error);
+          } else {
+            turn->error = std::move(*error);
+          }
         } else if (auto object = base::ParseJson(response->body)) {
           TookAway(*object, pod);
         }

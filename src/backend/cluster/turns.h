@@ -66,13 +66,13 @@ class Turns {
   struct Entry {
     bool queued = false;
     bool busy = false;
-    bool again = false;  // something changed during the turn
+    bool again = false;    // something changed during the turn
     int32_t failures = 0;  // turns in a row
     // The job of this UID was read from, or written to, the server itself in our lifetime, so that
     // what the collection says is not from before it.
     std::string confirmed;
     kube::Version looked = 0;  // read again at this version, because pods were ahead of it
-    std::string refusal;  // the server will never take its pods: why
+    std::string refusal;       // the server will never take its pods: why
     base::Time published;
     std::optional<base::Time> due;
     std::set<std::string> told;  // troubles of pods
