@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "backend/cluster/pod_group.h"
 #include "kube/api.h"
 
 namespace backend::cluster {
@@ -25,13 +26,19 @@ struct Operator::Parts : Chronicle {
         observer(watched),
         pacer(transport),
         events(transport, "tfjob-controller"),
-        turns({jobs, pods, services}, pacer, *this, options.settings),
+        turns({jobs, pods, services, pod_groups}, pacer, *this, options.settings),
         job_watch(transport, {kube::Path(api::kApiVersion, "tfjobs", options.name_space), ""}, jobs,
                   Jitter(options.identity, "tfjobs")),
         pod_watch(transport, {kube::Path("v1", "pods", options.name_space), kOurs}, pods,
                   Jitter(options.identity, "pods")),
         service_watch(transport, {kube::Path("v1", "services", options.name_space), kOurs},
                       services, Jitter(options.identity, "services")) {
+    if (!options.settings.gang_scheduler.empty()) {
+      group_watch.emplace(transport,
+                          kube::Watch::Source{.path = kube::Path(PodGroupVersion(options.settings),
+                                                                 "podgroups", options.name_space)},
+                          pod_groups, Jitter(options.identity, "podgroups"));
+    }
     if (!options.identity.empty()) {
       lease.emplace(transport, kube::Lease::Options{.name_space = options.lease_namespace,
                                                     .name = options.lease_name,
@@ -55,7 +62,19 @@ struct Operator::Parts : Chronicle {
   void Deleted(const api::Job& job) override { observer.Deleted(job); }
   void TurnOver(bool failed, base::Duration took) override { observer.TurnOver(failed, took); }
 
-  bool Synced() const { return job_watch.synced() && pod_watch.synced() && service_watch.synced(); }
+  // Every collection that there is, in any order.
+  template <typename Visit>
+  void ForEachWatch(Visit visit) {
+    visit(job_watch);
+    visit(pod_watch);
+    visit(service_watch);
+    if (group_watch) visit(*group_watch);
+  }
+  bool Synced() {
+    bool synced = true;
+    ForEachWatch([&](const kube::Watch& watch) { synced &= watch.synced(); });
+    return synced;
+  }
   bool Leads() const { return !lease || lease->leads(); }
 
   const Options options;
@@ -64,12 +83,14 @@ struct Operator::Parts : Chronicle {
   Collection<StoredJob> jobs{ReadJob, wake};
   Collection<Pod> pods{ReadPod, wake};
   Collection<Service> services{ReadService, wake};
+  Collection<PodGroup> pod_groups{ReadPodGroup, wake};
   Pacer pacer;
   kube::Events events;
   Turns turns;
   kube::Watch job_watch;
   kube::Watch pod_watch;
   kube::Watch service_watch;
+  std::optional<kube::Watch> group_watch;  // where there is a gang scheduler
   std::optional<kube::Lease> lease;
 };
 
@@ -78,9 +99,7 @@ Operator::Operator(kube::Transport& transport, Options options, Observer& observ
 Operator::~Operator() = default;
 
 void Operator::Advance(base::Time now) {
-  parts_->job_watch.Advance(now);
-  parts_->pod_watch.Advance(now);
-  parts_->service_watch.Advance(now);
+  parts_->ForEachWatch([&](kube::Watch& watch) { watch.Advance(now); });
   if (parts_->lease) parts_->lease->Advance(now);
   // What is missing from an incomplete list would be made a second time.
   if (parts_->Synced() && parts_->Leads()) parts_->turns.Advance(now);
@@ -93,9 +112,7 @@ std::optional<base::Time> Operator::next() const {
   const auto consider = [&](std::optional<base::Time> time) {
     if (time && (!first || *time < *first)) first = time;
   };
-  consider(parts_->job_watch.next());
-  consider(parts_->pod_watch.next());
-  consider(parts_->service_watch.next());
+  parts_->ForEachWatch([&](const kube::Watch& watch) { consider(watch.next()); });
   if (parts_->lease) consider(parts_->lease->next());
   if (parts_->Synced() && parts_->Leads()) consider(parts_->turns.next());
   consider(parts_->pacer.next());
@@ -107,8 +124,8 @@ bool Operator::synced() const { return parts_->Synced(); }
 bool Operator::leads() const { return parts_->Leads(); }
 
 std::string Operator::trouble() const {
-  for (const std::string* text :
-       {&parts_->jobs.trouble(), &parts_->pods.trouble(), &parts_->services.trouble()}) {
+  for (const std::string* text : {&parts_->jobs.trouble(), &parts_->pods.trouble(),
+                                  &parts_->services.trouble(), &parts_->pod_groups.trouble()}) {
     if (!text->empty()) return *text;
   }
   return parts_->lease ? parts_->lease->trouble() : "";

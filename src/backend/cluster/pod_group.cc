@@ -29,6 +29,46 @@ int32_t MinMember(const api::Job& job) {
   return policy && policy->min_available ? *policy->min_available : Total(job);
 }
 
+// What one pod asks for: the requests of its containers, or the limits of those without requests.
+void AddResources(const Json& pod_template, int64_t pods, std::map<std::string, int64_t>& milli) {
+  const Json* spec = base::Find(pod_template, "spec");
+  const Json* containers = spec ? base::Find(*spec, "containers") : nullptr;
+  if (!containers || !containers->is_array()) return;
+  for (const Json& container : containers->get_array()) {
+    const Json* resources = base::Find(container, "resources");
+    if (!resources) continue;
+    const Json* list = base::Find(*resources, "requests");
+    if (!list) list = base::Find(*resources, "limits");
+    if (!list || !list->is_object()) continue;
+    for (const auto& [name, amount] : list->get_object()) {
+      const std::string text =
+          amount.is_string() ? std::string(amount.get_string()) : base::CompactJson(amount);
+      if (const auto each = base::ParseMilliQuantity(text)) {
+        int64_t all = 0;
+        if (__builtin_mul_overflow(*each, pods, &all)) continue;
+        if (__builtin_add_overflow(milli[name], all, &milli[name])) milli[name] = INT64_MAX;
+      }
+    }
+  }
+}
+
+// Of the first minMember pods, in the order chiefs, masters, PS, workers, evaluators.
+JsonObject MinResources(const api::Job& job) {
+  std::map<std::string, int64_t> milli;
+  int64_t left = MinMember(job);
+  for (Role role : {Role::kChief, Role::kMaster, Role::kPs, Role::kWorker, Role::kEvaluator}) {
+    const int64_t pods = std::min<int64_t>(left, api::ReplicasOf(job.spec, role));
+    if (pods <= 0) continue;
+    AddResources(job.spec.replicas.at(role).pod_template, pods, milli);
+    left -= pods;
+  }
+  JsonObject out;
+  for (const auto& [name, amount] : milli) {
+    out[name] = amount % 1000 == 0 ? std::to_string(amount / 1000) : std::to_string(amount) + "m";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string PodGroupVersion(const Settings& settings) {
@@ -40,7 +80,11 @@ Json MakePodGroup(const api::Job& job, const Settings& settings) {
       job.spec.run_policy.scheduling_policy.value_or(api::SchedulingPolicy());
   JsonObject spec;
   spec["minMember"] = MinMember(job);
-  if (policy.min_resources) spec["minResources"] = *policy.min_resources;
+  if (policy.min_resources) {
+    spec["minResources"] = *policy.min_resources;
+  } else if (JsonObject sum = MinResources(job); !sum.empty()) {
+    spec["minResources"] = std::move(sum);
+  }
   if (IsVolcano(settings)) {
     spec["queue"] = policy.queue.empty() ? "default" : policy.queue;
     if (!policy.priority_class.empty()) spec["priorityClassName"] = policy.priority_class;
@@ -61,11 +105,17 @@ Json MakePodGroup(const api::Job& job, const Settings& settings) {
                     {"spec", std::move(spec)}};
 }
 
-bool PodsMayStart(const Json& pod_group, const Settings& settings) {
-  if (!IsVolcano(settings)) return true;
-  const Json* status = base::Find(pod_group, "status");
-  const std::string phase = status ? base::StringOr(*status, "phase") : "";
-  return !phase.empty() && phase != "Pending";
+bool IsUpToDate(const PodGroup& group, const api::Job& job, const Settings& settings) {
+  const Json wanted = MakePodGroup(job, settings);
+  for (const auto& [key, value] : wanted.at("spec").get_object()) {
+    const Json* there = base::Find(group.spec, key);
+    if (!there || *there != value) return false;
+  }
+  return true;
+}
+
+bool PodsMayStart(const PodGroup& group, const Settings& settings) {
+  return !IsVolcano(settings) || (!group.phase.empty() && group.phase != "Pending");
 }
 
 void JoinPodGroup(const api::Job& job, api::ReplicaId id, const Settings& settings,

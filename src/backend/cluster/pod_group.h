@@ -1,12 +1,14 @@
-// PodGroups: how a gang scheduler learns which pods belong together (tfjob.md 2.14).
+// PodGroups: how a gang scheduler learns which pods belong together (as training-operator v1.9).
 //
 // Pure. One PodGroup a job, of its name; the pods say which group they are of.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "api/tfjob.h"
 #include "backend/cluster/objects.h"
+#include "backend/cluster/stored.h"
 #include "base/json.h"
 
 namespace backend::cluster {
@@ -16,8 +18,11 @@ std::string PodGroupVersion(const Settings& settings);
 
 base::Json MakePodGroup(const api::Job& job, const Settings& settings);
 
+// The group already says what MakePodGroup would.
+bool IsUpToDate(const PodGroup& group, const api::Job& job, const Settings& settings);
+
 // Volcano admits a group before its pods may be made: not while its phase is empty or Pending.
-bool PodsMayStart(const base::Json& pod_group, const Settings& settings);
+bool PodsMayStart(const PodGroup& group, const Settings& settings);
 
 void JoinPodGroup(const api::Job& job, api::ReplicaId id, const Settings& settings,
                   base::JsonObject& metadata, base::JsonObject& spec);

@@ -94,4 +94,18 @@ std::optional<Service> ReadService(const Json& object) {
   return out;
 }
 
+std::optional<PodGroup> ReadPodGroup(const Json& object) {
+  const Json& metadata = At(object, "metadata");
+  PodGroup out;
+  out.key = out.job = {StringOr(metadata, "namespace"), StringOr(metadata, "name")};
+  out.uid = StringOr(metadata, "uid");
+  out.version = kube::VersionOf(object);
+  out.owner = OwnerOf(metadata);
+  out.spec = At(object, "spec");
+  out.phase = StringOr(At(object, "status"), "phase");
+  out.deleting = base::Find(metadata, "deletionTimestamp") != nullptr;
+  if (out.key.name.empty() || out.uid.empty() || out.owner.empty()) return std::nullopt;
+  return out;
+}
+
 }  // namespace backend::cluster

@@ -1,4 +1,4 @@
-// Jobs and services as the API server last showed them. Pods are in pod.h.
+// Jobs, services and pod groups as the API server last showed them. Pods are in pod.h.
 //
 // Pure, and total: any JSON is read without trust.
 #pragma once
@@ -38,6 +38,19 @@ struct Service {
 };
 
 std::optional<Service> ReadService(const base::Json& object);
+
+struct PodGroup {
+  Key key;
+  Key job;
+  std::string uid;
+  kube::Version version = 0;
+  std::string owner;
+  base::Json spec;
+  std::string phase;  // as its scheduler says
+  bool deleting = false;
+};
+
+std::optional<PodGroup> ReadPodGroup(const base::Json& object);
 
 // The UID of the TFJob that controls an object, or empty.
 std::string OwnerOf(const base::Json& metadata);

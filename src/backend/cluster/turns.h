@@ -10,7 +10,7 @@
 // that failed is not repaired: what it left undone is found again by the next, after a pause that
 // grows while failures repeat. So it does not matter at which point this process dies.
 //
-// One thread. Requests go through the pacer; turns begin in Advance only.
+// One thread. Turns begin in Advance only, and go on as the answers come.
 #pragma once
 
 #include <map>
@@ -20,31 +20,15 @@
 #include <string>
 #include <unordered_set>
 
+#include "backend/cluster/chronicle.h"
 #include "backend/cluster/collection.h"
+#include "backend/cluster/deeds.h"
 #include "backend/cluster/fair_queue.h"
 #include "backend/cluster/objects.h"
 #include "backend/cluster/pacer.h"
-#include "backend/cluster/pod.h"
-#include "backend/cluster/stored.h"
 #include "core/reconcile.h"
 
 namespace backend::cluster {
-
-// What became of jobs, for those who count or tell it. Called for what was published only.
-class Chronicle {
- public:
-  virtual ~Chronicle() = default;
-  virtual void Tell(const api::Job& job, const core::Event& event) = 0;
-  virtual void Published(const api::JobStatus& before, const api::Job& after) = 0;
-  virtual void Deleted(const api::Job& job) = 0;
-  virtual void TurnOver(bool failed, base::Duration took) = 0;
-};
-
-struct Knowledge {
-  Collection<StoredJob>& jobs;
-  Collection<Pod>& pods;
-  Collection<Service>& services;
-};
 
 class Turns {
  public:
@@ -59,7 +43,6 @@ class Turns {
   std::optional<base::Time> next() const;
 
   size_t waiting() const { return queue_.size(); }
-  size_t busy() const { return busy_; }
 
  private:
   struct Turn;
@@ -82,48 +65,37 @@ class Turns {
 
   void Queue(const Key& key, Entry& entry);
   void WakeAt(const Key& key, Entry& entry, base::Time when);
+
   void Begin(const Key& key, Entry& entry, base::Time now);
-  void LetGo(const TurnPtr& turn);
+  void LetGo(TurnPtr turn);
+  void Refuse(const TurnPtr& turn, const std::string& why);
   void TryOut(const TurnPtr& turn);
   void TriedOut(TurnPtr turn);
   void Publish(const TurnPtr& turn);
   void Published(TurnPtr turn);
   void Reread(const TurnPtr& turn);
   void Perform(const TurnPtr& turn);
+  void Clear(const TurnPtr& turn);
+  void PrepareGroup(const TurnPtr& turn);
   void StartPods(TurnPtr turn);
   void Over(TurnPtr turn);
 
-  void Create(const TurnPtr& turn, std::string_view resource, const std::string& name,
-              std::function<base::Json()> make);
-  void LookAt(const TurnPtr& turn, bool pods, const std::string& path, const base::Error& taken);
-  bool Learn(bool pods, const std::string& body);
-  void Stop(const TurnPtr& turn, const Pod& pod, int64_t grace);
-  void TookAway(const base::Json& object, const Pod& pod);
-  void Release(const TurnPtr& turn, const Pod& pod);
-  void DeleteService(const TurnPtr& turn, const Service& service);
-  void DeleteJob(const TurnPtr& turn);
-  void Delete(const TurnPtr& turn, std::string path, base::JsonObject options,
-              std::function<void(const base::Json*)> done);
   void TellTroubles(const TurnPtr& turn, Entry& entry);
-
-  // Sends a request of the turn.
-  void Send(const TurnPtr& turn, Pacer::Make make,
-            std::move_only_function<void(base::Result<kube::Response>)> answer);
-  // Goes on with `then` when all that was sent has its answer.
+  // For a deed of this turn.
+  Deeds::Done Part(const TurnPtr& turn);
+  // Goes on with `then` when all deeds so far are done.
   void Join(const TurnPtr& turn, Then then);
 
   Knowledge know_;
-  Pacer& pacer_;
   Chronicle& chronicle_;
   const Settings settings_;
   const core::Policy policy_;
+  Deeds deeds_;
   std::map<Key, Entry> entries_;
   FairQueue<Key> queue_;
   std::set<std::pair<base::Time, Key>> timers_;
   std::unordered_set<size_t> tried_;  // pod templates that the server takes, by hash
-  size_t busy_ = 0;
   base::Time now_;
-  std::shared_ptr<bool> alive_;
 };
 
 }  // namespace backend::cluster

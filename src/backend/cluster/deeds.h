@@ -1,0 +1,87 @@
+// What a turn does to the cluster: one request each, or two where the first answer leaves a
+// question.
+//
+// Doing a thing twice is harmless. Deletions name the UID, so that they never hit a successor. The
+// answers go into the collections at once, so that the next look already knows of them.
+//
+// One thread. `done` is called once for each deed, with the error if there was one, and never from
+// within the call.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/tfjob.h"
+#include "backend/cluster/chronicle.h"
+#include "backend/cluster/collection.h"
+#include "backend/cluster/objects.h"
+#include "backend/cluster/pacer.h"
+#include "backend/cluster/pod.h"
+#include "backend/cluster/stored.h"
+#include "base/result.h"
+
+namespace backend::cluster {
+
+// What we know of the cluster.
+struct Knowledge {
+  Collection<StoredJob>& jobs;
+  Collection<Pod>& pods;
+  Collection<Service>& services;
+  Collection<PodGroup>& pod_groups;
+};
+
+class Deeds {
+ public:
+  using JobPtr = std::shared_ptr<const api::Job>;
+  using Done = std::function<void(std::optional<base::Error>)>;
+
+  Deeds(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, const Settings& settings);
+
+  // Reads the job anew. Found or gone, the collection knows; an error means that nobody does.
+  void ReadJob(const Key& key, Done done);
+  // Patches the status, if the job still has this version.
+  void Publish(const StoredJob& stored, const api::JobStatus& status, Done done);
+  // Whether the server would take a pod of this role: kInvalid when it never will.
+  void TryPod(const JobPtr& job, api::Role role, Done done);
+
+  void CreatePod(const JobPtr& job, api::ReplicaId id, int32_t attempt, Done done);
+  void CreateService(const JobPtr& job, api::ReplicaId id, Done done);
+  // Makes the pod group, or makes it as it should be.
+  void EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done);
+
+  // Asks a pod to end, within so many seconds; nothing: as its author allows.
+  void DeletePod(const JobPtr& job, const Pod& pod, std::optional<int64_t> grace, Done done);
+  void DeleteService(const JobPtr& job, const Service& service, Done done);
+  void DeletePodGroup(const JobPtr& job, const PodGroup& group, Done done);
+  void DeleteJob(const JobPtr& job, Done done);
+  // Takes our finalizer off.
+  void Release(const Pod& pod, Done done);
+
+ private:
+  enum class Kind { kPod, kService, kPodGroup };
+  using Answer = std::move_only_function<void(base::Result<kube::Response>)>;
+  using Found = std::function<void(const base::Json* object)>;
+
+  std::string PathOf(Kind kind, const std::string& name_space, const std::string& name = "") const;
+  void Send(const std::string& name_space, Pacer::Make make, Answer answer);
+  // `found` gets the object of the answer. Errors go to `done`.
+  void Ask(const std::string& name_space, Pacer::Make make, Found found, Done done);
+  void Create(const JobPtr& job, Kind kind, const std::string& name,
+              std::function<base::Json()> make, Done done);
+  void LookAt(const JobPtr& job, Kind kind, const Key& key, const base::Error& taken, Done done);
+  // `found` gets nothing when there was no such object of that UID.
+  void Delete(const std::string& name_space, std::string path, base::JsonObject options,
+              Found found, Done done);
+  bool Learn(Kind kind, const base::Json& object);
+  void TookAway(const base::Json& object, const Pod& pod);
+
+  Knowledge know_;
+  Pacer& pacer_;
+  Chronicle& chronicle_;
+  const Settings& settings_;
+  std::shared_ptr<bool> alive_;  // answers may outlive us
+};
+
+}  // namespace backend::cluster
