@@ -153,8 +153,12 @@ int Keep(kube::Server& server, Operator::Options options, Pages& pages) {
     server.Poll(std::max(next - io::Now(), base::Duration(0)), {&stop, 1});
   }
   // Whoever waits for the lease gets it now. What is under way is left: the next one finds it.
-  it.Resign(io::Now());
-  server.Poll(std::chrono::milliseconds(200));
+  it.Resign();
+  const base::Time patience = io::Now() + std::chrono::seconds(2);
+  for (base::Time now = io::Now(); !it.resigned() && now < patience; now = io::Now()) {
+    it.Advance(now);
+    server.Poll(std::chrono::milliseconds(50));
+  }
   Say("stopped");
   return 0;
 }

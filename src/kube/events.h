@@ -1,87 +1,54 @@
-// Tells what happened to an object, as events that `kubectl describe` shows.
+// Tells what happened to an object as Events of the cluster, for `kubectl describe`.
 //
-// Spares the server as Kubernetes' own controllers do: the same words again raise a count; many of
-// one reason become one that says so; and an object that never stops is told of less and less. What
-// cannot be sent in time is dropped and counted: events are news, never a record that anything
-// rests on.
+// As client-go does it: the same event again raises the count of the first one; the tenth different
+// message of one reason within 10 minutes, and those after it, become one event "(combined from
+// similar events): ..."; after 25 events an object gets one more each 5 minutes. Users of the Go
+// operator see what they are used to.
 //
-// A step machine like the rest of this folder: Tell() notes, Advance() sends.
+// A step machine: Record only notes, Advance sends. It never holds anybody up and its memory is
+// bounded: what does not get through, or is too much, is dropped and counted.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "base/time.h"
 #include "kube/transport.h"
 
 namespace kube {
 
-struct ObjectRef {
+// The object that an event is about.
+struct About {
   std::string api_version;
   std::string kind;
-  std::string name_space;
+  std::string ns;
   std::string name;
   std::string uid;
 };
 
 class Events {
  public:
-  // `component` is who tells: "tfjob-controller".
-  Events(Transport& transport, std::string component);
+  // `component` is who tells it: "tfjob-controller". `at_once`: requests under way.
+  Events(Transport& transport, std::string component, size_t at_once = 4);
   ~Events();
 
-  void Tell(const ObjectRef& about, bool warning, const std::string& reason,
-            const std::string& message);
+  // `type` is "Normal" or "Warning".
+  void Record(const About& about, const std::string& type, const std::string& reason,
+              const std::string& message, base::Time now);
 
   void Advance(base::Time now);
+  // When Advance has something to do next; nothing: when an answer has come, or never.
   std::optional<base::Time> next() const;
+  // Nothing is left to send.
+  bool idle() const;
 
-  uint64_t dropped() const { return dropped_; }
+  uint64_t dropped() const;
 
  private:
-  struct News {
-    ObjectRef about;
-    bool warning = false;
-    std::string reason;
-    std::string message;
-  };
-  // An event on the server that may be told again.
-  struct Told {
-    std::string path;
-    int64_t count = 1;
-    base::Time first;
-  };
-  // How much was told of one object, and of one reason of it, lately.
-  struct Allowance {
-    double tokens = 0;
-    base::Time refilled;
-  };
-  struct Alike {
-    int32_t number = 0;
-    base::Time since;
-  };
-  using Words = std::tuple<std::string, std::string, std::string>;  // UID, reason, message
-  struct Shared;
-
-  bool MayTell(const ObjectRef& about, base::Time now);
-  void Send(News news, base::Time now);
-  void Forget();
-
-  Transport& transport_;
-  const std::string component_;
-  std::deque<News> waiting_;
-  std::map<Words, Told> told_;
-  std::map<std::string, Allowance> allowances_;                 // by UID
-  std::map<std::pair<std::string, std::string>, Alike> alike_;  // by UID and reason
-  uint64_t dropped_ = 0;
-  uint64_t number_ = 0;
-  std::shared_ptr<Shared> shared_;  // with the answers under way, which may outlive this
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace kube

@@ -1,10 +1,12 @@
-// One leader among several of us, by a Lease on the server: 15 s long, renewed every 2 s, given up
-// by its holder after 10 s without a renewal.
+// Leader election among several operators: who holds a coordination.k8s.io/v1 Lease leads.
 //
-// A courtesy, not a fence: nothing that leads() guards may rest on there being one leader only. Two
-// at once make each other's work harder, not wrong.
+// As client-go does it: the holder renews every 2 seconds, and stops leading when it did not get
+// that through for 10; others take the lease once it has not changed for the 15 seconds it says, by
+// their own clock. A write names the version it was decided on, so two cannot take it at once. An
+// operator that is paused, or whose clock jumps, may still believe for a moment that it leads:
+// nothing may depend on the lease for being right.
 //
-// A step machine like the rest of this folder.
+// A step machine, as Watch: Advance does what is due.
 #pragma once
 
 #include <memory>
@@ -19,30 +21,33 @@ namespace kube {
 class Lease {
  public:
   struct Options {
-    std::string name_space;
-    std::string name;
-    std::string identity;
+    std::string ns;
+    std::string name = "trainyard-operator";
+    std::string identity;  // of this process and no other
+    base::Duration duration = std::chrono::seconds(15);
+    base::Duration renew_within = std::chrono::seconds(10);
+    base::Duration retry = std::chrono::seconds(2);
   };
 
   Lease(Transport& transport, Options options);
   ~Lease();
 
   void Advance(base::Time now);
-  std::optional<base::Time> next() const;
+  // When Advance has something to do next. Its owner must not be later, to stop leading in time.
+  base::Time next() const;
 
+  // As of the last Advance.
   bool leads() const;
-  // Who holds it, as far as is known; empty: nobody.
-  const std::string& holder() const;
-  // Why it cannot be had; empty: no trouble.
-  const std::string& trouble() const;
+  const std::string& holder() const;   // as last seen; empty: nobody
+  const std::string& trouble() const;  // why it does not get through; empty: it does
 
-  // Gives it up, so that another need not wait for its end. Sent at once; leads() is false from
-  // here on.
-  void Resign(base::Time now);
+  // Gives it up, so that another need not wait, and takes it no more. Over when released().
+  void Release();
+  bool released() const;
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // with the answer under way, which may outlive this
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace kube

@@ -1,107 +1,211 @@
 #include "kube/lease.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
+#include "kube/api.h"
 #include "kube/testing.h"
 
 namespace kube {
 namespace {
 
-using namespace testing;
+using base::Json;
+using base::JsonObject;
+using base::Time;
+using testing::J;
+using testing::kStart;
+using namespace std::chrono_literals;
 
-std::string Held(const std::string& by, const std::string& renewed, int version = 5) {
-  return R"({"metadata":{"resourceVersion":")" + std::to_string(version) +
-         R"("},"spec":{"holderIdentity":")" + by + R"(","renewTime":")" + renewed + R"("}})";
-}
-
-struct LeaseTest : ::testing::Test {
-  FakeTransport server;
-  Lease lease{server, {.name_space = "ns", .name = "it", .identity = "me"}};
-  base::Time now = kStart;
-
-  const Request& Asked() { return server.asked.front().request; }
-  void Take() {
-    lease.Advance(now);
-    server.Reply(404, R"({"kind":"Status","reason":"NotFound"})");
-    lease.Advance(now);
-    server.Reply(201, Held("me", "t0"));
+// One lease of a server that checks versions.
+class LeaseTest : public ::testing::Test {
+ protected:
+  // Answers what was asked, or does not.
+  void Serve() {
+    while (!transport.asked.empty()) {
+      if (down) {
+        transport.Break();
+        continue;
+      }
+      const Request request = transport.asked.front().request;
+      const Json body = request.body.empty() ? Json() : J(request.body);
+      if (request.method == "POST") {
+        transport.Reply(stored ? 409 : 201, stored ? "{}" : Store(body));
+      } else if (!stored) {
+        transport.Reply(404, "{}");
+      } else if (request.method == "PUT") {
+        const bool stale = body.at("metadata").at("resourceVersion") !=
+                           stored->at("metadata").at("resourceVersion");
+        transport.Reply(stale ? 409 : 200, stale ? "{}" : Store(body));
+      } else {
+        transport.Reply(200, base::CompactJson(*stored));
+      }
+    }
   }
+
+  std::string Store(Json body) {
+    body.at("metadata").get_object()["resourceVersion"] = std::to_string(++version);
+    stored = body;
+    return base::CompactJson(body);
+  }
+
+  // Lets time pass in steps of 100 ms.
+  void Run(base::Duration how_long) {
+    for (const Time end = now + how_long; now < end; now += 100ms) {
+      for (Lease* lease : {&a, &b}) {
+        if (paused == lease) continue;
+        lease->Advance(now);
+        Serve();
+        lease->Advance(now);
+        Serve();
+        lease->Advance(now);
+      }
+      EXPECT_TRUE(paused || !a.leads() || !b.leads());
+    }
+  }
+
+  std::string Holder() const { return base::StringOr(stored->at("spec"), "holderIdentity"); }
+
+  Time now = kStart;
+  testing::FakeTransport transport;
+  std::optional<Json> stored;
+  int version = 0;
+  bool down = false;
+  Lease* paused = nullptr;
+  Lease a{transport, {.ns = "ns", .identity = "a"}};
+  Lease b{transport, {.ns = "ns", .identity = "b"}};
 };
 
-TEST_F(LeaseTest, IsMadeAndHeldWhenThereIsNone) {
-  lease.Advance(now);
-  EXPECT_EQ(Asked().path, "/apis/coordination.k8s.io/v1/namespaces/ns/leases/it");
-  server.Reply(404, R"({"kind":"Status","reason":"NotFound"})");
-  EXPECT_FALSE(lease.leads());
-  EXPECT_EQ(lease.next(), now) << "taken at once";
-  lease.Advance(now);
-  EXPECT_EQ(Asked().method, "POST");
-  server.Reply(201, Held("me", "t0"));
-  EXPECT_TRUE(lease.leads());
+TEST_F(LeaseTest, TheFirstToComeLeads) {
+  Run(30s);
+  EXPECT_TRUE(a.leads());
+  EXPECT_FALSE(b.leads());
+  EXPECT_EQ(b.holder(), "a");
+  const Json& spec = stored->at("spec");
+  EXPECT_EQ(base::IntOr(spec, "leaseDurationSeconds"), 15);
+  EXPECT_EQ(base::IntOr(spec, "leaseTransitions"), 0);
+  EXPECT_EQ(base::StringOr(spec, "acquireTime"), "2026-11-15T21:50:00.000000Z");
+  EXPECT_GE(base::ParseTime(base::StringOr(spec, "renewTime")).value(), now - 3s);
 }
 
-TEST_F(LeaseTest, IsRenewedEveryTwoSecondsWithTheVersionItHad) {
-  Take();
-  lease.Advance(now += 1s);
-  EXPECT_TRUE(server.asked.empty());
-  lease.Advance(now += 1s);
-  EXPECT_EQ(Asked().method, "PUT");
-  EXPECT_NE(Asked().body.find(R"("resourceVersion":"5")"), std::string::npos);
+TEST_F(LeaseTest, AnotherTakesOverWhenTheHolderIsSilent) {
+  Run(5s);
+  paused = &a;
+  Run(13s);
+  EXPECT_FALSE(b.leads());
+  Run(6s);
+  EXPECT_TRUE(b.leads());
+  EXPECT_EQ(base::IntOr(stored->at("spec"), "leaseTransitions"), 1);
+  paused = nullptr;
+  a.Advance(now);
+  EXPECT_FALSE(a.leads());
+  Run(20s);
+  EXPECT_TRUE(b.leads());
 }
 
-TEST_F(LeaseTest, OfAnotherIsLeftAloneWhileItIsRenewed) {
-  for (int i = 0; i < 30; ++i) {
-    lease.Advance(now += 2s);
-    EXPECT_EQ(Asked().method, "GET");
-    server.Reply(200, Held("other", "t" + std::to_string(i)));
+TEST_F(LeaseTest, ReleasedItIsTakenAtOnce) {
+  Run(5s);
+  a.Release();
+  EXPECT_FALSE(a.leads());
+  Run(3s);
+  EXPECT_TRUE(a.released());
+  EXPECT_TRUE(b.leads());
+  Run(20s);
+  EXPECT_EQ(Holder(), "b");
+}
+
+TEST_F(LeaseTest, WhoDoesNotHoldItIsReleasedAtOnce) {
+  Run(5s);
+  b.Release();
+  b.Advance(now);
+  EXPECT_TRUE(b.released());
+  Run(1s);
+  EXPECT_TRUE(a.leads());
+}
+
+TEST_F(LeaseTest, StopsLeadingWhenItCannotRenewForTenSeconds) {
+  Run(5s);
+  down = true;
+  Run(7s);
+  EXPECT_TRUE(a.leads());
+  EXPECT_NE(a.trouble(), "");
+  Run(4s);
+  EXPECT_FALSE(a.leads());
+  down = false;
+  Run(10s);
+  EXPECT_TRUE(a.leads());
+  EXPECT_EQ(a.trouble(), "");
+}
+
+TEST_F(LeaseTest, SaysWhenItMustBeAdvancedToStopInTime) {
+  Run(5s);
+  EXPECT_LE(a.next(), now + 2s);
+  a.Advance(now + 2s);  // sends, and no answer comes
+  EXPECT_LE(a.next(), now + 10s);
+  a.Advance(a.next());
+  EXPECT_FALSE(a.leads());
+}
+
+TEST_F(LeaseTest, ALeaseThatIsDeletedIsMadeAgain) {
+  Run(5s);
+  stored.reset();
+  Run(10s);
+  EXPECT_TRUE(a.leads() || b.leads());
+  EXPECT_TRUE(stored);
+}
+
+TEST_F(LeaseTest, KeepsWhatOthersWroteIntoTheObject) {
+  Run(5s);
+  stored->at("metadata").get_object()["labels"] = JsonObject{{"x", "y"}};
+  stored->at("metadata").get_object()["resourceVersion"] = std::to_string(++version);
+  Run(10s);
+  EXPECT_TRUE(a.leads());
+  EXPECT_EQ(base::StringOr(stored->at("metadata").at("labels"), "x"), "y");
+}
+
+TEST_F(LeaseTest, AForeignLeaseThatSaysNonsenseIsTakenInTheEnd) {
+  for (const char* spec : {R"({"holderIdentity":"x","leaseDurationSeconds":99999999})",
+                           R"({"holderIdentity":"x","leaseDurationSeconds":-5})",
+                           R"({"holderIdentity":"x"})", R"({"holderIdentity":7})", "5", "null"}) {
+    testing::FakeTransport door;
+    Lease lease(door, {.ns = "ns", .identity = "me"});
+    const std::string foreign =
+        std::string(R"({"metadata":{"name":"n","resourceVersion":"1"},"spec":)") + spec + "}";
+    Time time = kStart;
+    bool taken = false;
+    for (; !taken && time < kStart + 10min; time += 500ms) {
+      lease.Advance(time);
+      while (!door.asked.empty()) {
+        taken |= door.asked.front().request.method == "PUT";
+        door.Reply(200, taken ? door.asked.front().request.body : foreign);
+        lease.Advance(time);
+      }
+    }
+    EXPECT_TRUE(taken && lease.leads()) << spec;
   }
-  EXPECT_FALSE(lease.leads());
-  EXPECT_EQ(lease.holder(), "other");
 }
 
-TEST_F(LeaseTest, OfAnotherIsTakenFifteenSecondsAfterItsLastChangeByOurClock) {
-  lease.Advance(now);
-  server.Reply(200, Held("other", "2000-01-01"));
-  for (int i = 0; i < 7; ++i) {
-    lease.Advance(now += 2s);
-    EXPECT_EQ(Asked().method, "GET") << "whatever the other's clock says";
-    server.Reply(200, Held("other", "2000-01-01"));
+TEST(Lease, AnAnswerThatIsNoLeaseIsTrouble) {
+  testing::FakeTransport transport;
+  Lease lease(transport, {.ns = "ns", .identity = "me"});
+  Time now = kStart;
+  for (const char* body : {"", "[]", "x"}) {
+    lease.Advance(now);
+    transport.Reply(200, body);
+    lease.Advance(now);
+    EXPECT_FALSE(lease.leads());
+    EXPECT_EQ(lease.trouble(), "the answer is no Lease");
+    now += 2s;
   }
-  lease.Advance(now += 2s);
-  EXPECT_EQ(Asked().method, "PUT");
-  server.Reply(200, Held("me", "t"));
-  EXPECT_TRUE(lease.leads());
 }
 
-TEST_F(LeaseTest, LostToAFasterOneIsLookedAtAgain) {
-  lease.Advance(now);
-  server.Reply(404, R"({"kind":"Status","reason":"NotFound"})");
-  lease.Advance(now);
-  server.Reply(409, R"({"kind":"Status","reason":"AlreadyExists"})");
-  EXPECT_FALSE(lease.leads());
-  lease.Advance(now += 2s);
-  EXPECT_EQ(Asked().method, "GET");
-}
-
-TEST_F(LeaseTest, IsNotOursAnyMoreTenSecondsAfterTheLastRenewal) {
-  Take();
-  for (int i = 0; i < 4; ++i) {
-    lease.Advance(now += 2s);
-    server.Break();
-    EXPECT_TRUE(lease.leads());
+TEST(Lease, AnAnswerAfterTheEndIsIgnored) {
+  testing::FakeTransport transport;
+  {
+    Lease lease(transport, {.ns = "ns", .identity = "me"});
+    lease.Advance(kStart);
   }
-  EXPECT_EQ(lease.trouble(), "cut");
-  lease.Advance(now += 2s);
-  EXPECT_FALSE(lease.leads());
-}
-
-TEST_F(LeaseTest, IsGivenUpAtOnce) {
-  Take();
-  lease.Resign(now);
-  EXPECT_FALSE(lease.leads());
-  EXPECT_EQ(Asked().method, "PUT");
-  EXPECT_NE(Asked().body.find(R"("holderIdentity":"")"), std::string::npos);
-  EXPECT_EQ(lease.next(), std::nullopt);
+  transport.Reply(404, "");
 }
 
 }  // namespace

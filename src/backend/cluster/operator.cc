@@ -40,7 +40,7 @@ struct Operator::Parts : Chronicle {
                           pod_groups, Jitter(options.identity, "podgroups"));
     }
     if (!options.identity.empty()) {
-      lease.emplace(transport, kube::Lease::Options{.name_space = options.lease_namespace,
+      lease.emplace(transport, kube::Lease::Options{.ns = options.lease_namespace,
                                                     .name = options.lease_name,
                                                     .identity = options.identity});
     }
@@ -49,12 +49,12 @@ struct Operator::Parts : Chronicle {
   void Wake(const Key& job) { turns.Wake(job); }
 
   void Tell(const api::Job& job, const core::Event& event) override {
-    events.Tell({.api_version = std::string(api::kApiVersion),
-                 .kind = std::string(api::kKind),
-                 .name_space = job.metadata.name_space,
-                 .name = job.metadata.name,
-                 .uid = job.metadata.uid},
-                event.warning, event.reason, event.message);
+    events.Record({.api_version = std::string(api::kApiVersion),
+                   .kind = std::string(api::kKind),
+                   .ns = job.metadata.name_space,
+                   .name = job.metadata.name,
+                   .uid = job.metadata.uid},
+                  event.warning ? "Warning" : "Normal", event.reason, event.message, now);
   }
   void Published(const api::JobStatus& before, const api::Job& after) override {
     observer.Published(before, after);
@@ -78,6 +78,7 @@ struct Operator::Parts : Chronicle {
   bool Leads() const { return !lease || lease->leads(); }
 
   const Options options;
+  base::Time now;  // of the last Advance
   Observer& observer;
   const std::function<void(const Key&)> wake = [this](const Key& job) { Wake(job); };
   Collection<StoredJob> jobs{ReadJob, wake};
@@ -99,6 +100,7 @@ Operator::Operator(kube::Transport& transport, Options options, Observer& observ
 Operator::~Operator() = default;
 
 void Operator::Advance(base::Time now) {
+  parts_->now = now;
   parts_->ForEachWatch([&](kube::Watch& watch) { watch.Advance(now); });
   if (parts_->lease) parts_->lease->Advance(now);
   // What is missing from an incomplete list would be made a second time.
@@ -135,8 +137,10 @@ size_t Operator::jobs() const { return parts_->jobs.all().size(); }
 size_t Operator::pods() const { return parts_->pods.all().size(); }
 size_t Operator::waiting() const { return parts_->turns.waiting() + parts_->pacer.waiting(); }
 
-void Operator::Resign(base::Time now) {
-  if (parts_->lease) parts_->lease->Resign(now);
+void Operator::Resign() {
+  if (parts_->lease) parts_->lease->Release();
 }
+
+bool Operator::resigned() const { return !parts_->lease || parts_->lease->released(); }
 
 }  // namespace backend::cluster

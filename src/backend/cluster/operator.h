@@ -59,8 +59,10 @@ class Operator {
   size_t pods() const;
   size_t waiting() const;  // turns and requests
 
-  // Gives the lease up, so that another need not wait for its end.
-  void Resign(base::Time now);
+  // Gives the lease up, so that another need not wait for its end. Advance goes on until
+  // resigned().
+  void Resign();
+  bool resigned() const;
 
  private:
   struct Parts;
