@@ -5,7 +5,7 @@
 #include <iterator>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/result.h"
 #include "base/strings.h"
@@ -59,7 +59,7 @@ void WriteLine(std::string& out, std::string_view name, std::string_view labels,
 
 void Write(std::string& out, const std::string& name, const std::string& labels,
            const Counter& counter) {
-  WriteLine(out, name, labels, fmt::to_string(counter.value()));
+  WriteLine(out, name, labels, std::to_string(counter.value()));
 }
 
 void Write(std::string& out, const std::string& name, const std::string& labels,
@@ -77,10 +77,10 @@ void Write(std::string& out, const std::string& name, const std::string& labels,
         i < histogram.bounds().size() ? Number(histogram.bounds()[i]) : "+Inf";
     WriteLine(out, name + "_bucket",
               fmt::format(R"({}{}le="{}")", labels, labels.empty() ? "" : ",", bound),
-              fmt::to_string(seen));
+              std::to_string(seen));
   }
   WriteLine(out, name + "_sum", labels, Number(histogram.sum()));
-  WriteLine(out, name + "_count", labels, fmt::to_string(seen));
+  WriteLine(out, name + "_count", labels, std::to_string(seen));
 }
 
 }  // namespace
