@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/result.h"
 #include "base/strings.h"
@@ -44,22 +43,21 @@ std::string Number(double value) {
 std::string LabelText(const std::vector<std::string>& names, auto value_of) {
   std::string out;
   for (size_t i = 0; i < names.size(); ++i) {
-    fmt::format_to(std::back_inserter(out), R"({}{}="{}")", i ? "," : "", names[i],
-                   Escaped(value_of(i), true));
+    out += fmt::format(R"({}{}="{}")", i ? "," : "", names[i], Escaped(value_of(i), true));
   }
   return out;
 }
 
 void WriteLine(std::string& out, std::string_view name, std::string_view labels,
                std::string_view value) {
-  const bool braces = !labels.empty();
-  fmt::format_to(std::back_inserter(out), "{}{}{}{} {}\n", name, braces ? "{" : "", labels,
-                 braces ? "}" : "", value);
+  out += name;
+  if (!labels.empty()) (out += '{').append(labels) += '}';
+  (out += ' ').append(value) += '\n';
 }
 
 void Write(std::string& out, const std::string& name, const std::string& labels,
            const Counter& counter) {
-  WriteLine(out, name, labels, fmt::to_string(counter.value()));
+  WriteLine(out, name, labels, std::to_string(counter.value()));
 }
 
 void Write(std::string& out, const std::string& name, const std::string& labels,
@@ -77,10 +75,10 @@ void Write(std::string& out, const std::string& name, const std::string& labels,
         i < histogram.bounds().size() ? Number(histogram.bounds()[i]) : "+Inf";
     WriteLine(out, name + "_bucket",
               fmt::format(R"({}{}le="{}")", labels, labels.empty() ? "" : ",", bound),
-              fmt::to_string(seen));
+              std::to_string(seen));
   }
   WriteLine(out, name + "_sum", labels, Number(histogram.sum()));
-  WriteLine(out, name + "_count", labels, fmt::to_string(seen));
+  WriteLine(out, name + "_count", labels, std::to_string(seen));
 }
 
 }  // namespace
@@ -180,8 +178,8 @@ std::string Metrics::Text() const {
   std::string out;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, entry] : entries_) {
-    fmt::format_to(std::back_inserter(out), "# HELP {0} {1}\n# TYPE {0} {2}\n", name,
-                   Escaped(entry.help, false), entry.type);
+    out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, Escaped(entry.help, false),
+                       entry.type);
     entry.write(out);
   }
   return out;

@@ -200,6 +200,7 @@ TEST(Metrics, CountsFromManyThreadsAndIsReadMeanwhile) {
 }
 
 TEST(MetricsDeath, ANameUsedTwiceOrWronglyIsABug) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   Metrics metrics;
   metrics.AddCounter("x_total", "X.");
   EXPECT_DEATH(metrics.AddGauge("x_total", "X."), "CHECK failed");

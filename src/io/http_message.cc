@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace io {
 namespace {
@@ -78,7 +78,7 @@ std::string ToWire(const ServerResponse& response, WireOptions options, base::Ti
       "HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", response.status,
       ReasonOf(response.status), HttpDate(now), response.content_type, response.body.size());
   for (const auto& [name, value] : response.headers) {
-    fmt::format_to(std::back_inserter(out), "{}: {}\r\n", name, value);
+    out += fmt::format("{}: {}\r\n", name, value);
   }
   if (options.last) out += "Connection: close\r\n";
   out += "\r\n";

@@ -8,7 +8,7 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/result.h"
 #include "base/strings.h"

@@ -24,7 +24,7 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -215,12 +215,18 @@ class HttpServer::Loop {
     error_code error;
     const auto address = asio::ip::make_address(options.address, error);
     if (error) return base::Invalid(fmt::format("'{}' is not an IP address", options.address));
-    const Tcp::endpoint endpoint(address, options.port);
+    Tcp::endpoint endpoint(address, options.port);
     try {
-      acceptor_.open(endpoint.protocol());
+      acceptor_.open(endpoint.protocol(), error);
+      if (error == asio::error::address_family_not_supported && address.is_v6() &&
+          address.is_unspecified()) {
+        endpoint = {Tcp::v4(), options.port};  // all that this machine has
+        acceptor_.open(endpoint.protocol(), error);
+      }
+      if (error) throw boost::system::system_error(error);
       fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
       acceptor_.set_option(Acceptor::reuse_address(true));
-      if (address.is_v6()) acceptor_.set_option(asio::ip::v6_only(false));
+      if (endpoint.protocol() == Tcp::v6()) acceptor_.set_option(asio::ip::v6_only(false));
       acceptor_.bind(endpoint);
       acceptor_.listen();
       acceptor_.non_blocking(true);
