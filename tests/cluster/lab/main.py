@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from lab import Failure, binaries, control, down, pki, state, up
+from lab import Failure, binaries, control, down, kwok, pki, state, up
 
 ABOUT = """A real Kubernetes on this machine, for tests and to play with. See docs/test-cluster.md.
 
@@ -15,6 +15,7 @@ ABOUT = """A real Kubernetes on this machine, for tests and to play with. See do
   script/cluster up --nodes 1              the whole, with a node that runs pods; needs root
   script/cluster status                    which clusters there are
   script/cluster kubeconfig NAME --user U  a kubeconfig for another user, for tests of RBAC; prints where it is
+  script/cluster kwok NAME 10              adds ten nodes that exist on paper only, for pods by the thousand
   script/cluster kill NAME etcd            kills a component, restart brings it back
   script/cluster down                      leaves nothing"""
 
@@ -40,6 +41,9 @@ def parser():
         action = commands.add_parser(command)
         action.add_argument("name")
         action.add_argument("component")
+    played = commands.add_parser("kwok")
+    played.add_argument("name")
+    played.add_argument("nodes", type=int)
     config = commands.add_parser("kubeconfig")
     config.add_argument("name")
     config.add_argument("--user", required=True, help="system:serviceaccount:NAMESPACE:NAME is in its groups by itself")
@@ -100,6 +104,8 @@ def run(words):
             cluster = state.load(options.name)
             control.restart(cluster, options.component)
             up.wait_ready(cluster)
+        case "kwok":
+            kwok.start(state.load(options.name), options.nodes)
         case "kubeconfig":
             print(kubeconfig(options.name, options.user, options.group))
 
