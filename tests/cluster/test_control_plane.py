@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -16,7 +17,7 @@ from yard import ROOT
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster():
     with Cluster.up(audit=True) as cluster:
         yield cluster
@@ -36,20 +37,21 @@ def job(name, workers):
             "spec": {"tfReplicaSpecs": {"Worker": {"replicas": workers, "template": {"spec": pod("")["spec"]}}}}}
 
 
-def phases(cluster):
-    return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in cluster.pods()}
+def phases(cluster, selector=""):
+    return {pod["metadata"]["name"]: pod["status"]["phase"] for pod in cluster.pods(selector=selector)}
 
 
-def test_two_come_up_at_once_and_know_nothing_of_each_other():
+def test_two_at_once_know_nothing_of_each_other_and_leave_nothing():
     def make(name, seen):
         with Cluster.up() as cluster:
             cluster.api.post(CONFIGMAPS, {"metadata": {"name": name}})
             seen.wait(60)
             found = {item["metadata"]["name"] for item in cluster.api.get(CONFIGMAPS)["items"]}
             seen.wait(60)
-            return cluster.server, found - {"kube-root-ca.crt"}
+            assert state.processes(cluster.dir)
+        assert not state.processes(cluster.dir) and not cluster.dir.exists(), "down leaves something"
+        return cluster.server, found - {"kube-root-ca.crt"}
 
-    import threading
     both = threading.Barrier(2)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         (one, in_one), (two, in_two) = pool.map(lambda name: make(name, both), ["a", "b"])
@@ -111,30 +113,25 @@ def test_a_played_kubelet_runs_and_ends_pods(cluster):
     assert "c" not in phases(cluster)
 
 
-def test_played_nodes_run_pods_and_end_them_as_annotated(cluster):
-    cluster.play_nodes(2)
-    for each in (pod("stays"), pod("succeeds", runs_for="100ms"), pod("fails", runs_for="100ms", exit_code="3")):
-        cluster.api.post("/api/v1/namespaces/default/pods", each)
-    wanted = {"stays": "Running", "succeeds": "Succeeded", "fails": "Failed"}
-    cluster.wait(lambda: phases(cluster) == wanted, "pods that are played")
+def test_played_nodes_run_pods_and_end_them_as_annotated():
+    with Cluster.up() as cluster:
+        cluster.play_nodes(2)
+        for each in (pod("stays"), pod("succeeds", runs_for="100ms"), pod("fails", runs_for="100ms", exit_code="3")):
+            cluster.api.post("/api/v1/namespaces/default/pods", each)
+        wanted = {"stays": "Running", "succeeds": "Succeeded", "fails": "Failed"}
+        cluster.wait(lambda: phases(cluster) == wanted, "pods that are played")
 
 
 def test_the_operator_in_go_takes_a_job_to_its_end(cluster):
     with go_operator(cluster) as operator:
         cluster.api.post("/apis/kubeflow.org/v1/namespaces/default/tfjobs", job("mnist", workers=2))
-        cluster.wait(lambda: len(cluster.pods()) == 2, "the job's pods")
-        for name in phases(cluster):
+        its_pods = "training.kubeflow.org/job-name=mnist"
+        cluster.wait(lambda: len(phases(cluster, its_pods)) == 2, "the job's pods")
+        for name in phases(cluster, its_pods):
             PlayKubelet(cluster.api).running(name)
             PlayKubelet(cluster.api).ended(name)
         cluster.kubectl("wait", "--for=condition=Succeeded", "tfjob/mnist", "--timeout=60s")
         assert "training_operator_jobs_successful_total" in operator.metrics()
-
-
-def test_down_leaves_nothing():
-    with Cluster.up() as cluster:
-        assert state.processes(cluster.dir)
-    assert state.processes(cluster.dir) == []
-    assert not cluster.dir.exists()
 
 
 def test_the_death_of_the_supervisor_is_the_end_of_all_and_down_clears_the_rest():

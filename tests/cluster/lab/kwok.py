@@ -11,7 +11,7 @@ def kwok(cluster, programs):
     return [programs / "kwok", f"--kubeconfig={cluster.dir}/admin.conf", f"--config={HERE}/kwok/stages.yaml",
             "--manage-all-nodes=false", f"--manage-nodes-with-annotation-selector={FAKE}=true",
             "--node-lease-duration-seconds=40", f"--node-ip={cluster.address}", f"--server-address={cluster.address}:10247",
-            "--cidr=100.64.0.0/10"]  # addresses of pods that nobody can reach
+            "--cidr=100.64.0.1/10"]  # addresses of pods that nobody can reach
 
 
 def start(cluster, nodes):

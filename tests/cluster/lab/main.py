@@ -65,7 +65,7 @@ def status():
             print(f"{name}: not up; script/cluster down --name {name} removes what is left")
             continue
         ended = [f"{part} ended" for part, seen in running.items() if seen["status"] is not None]
-        print(f"{name}: {cluster.nodes} nodes, {cluster.server}, KUBECONFIG={cluster.dir}/admin.conf",
+        print(f"{name}: {'a node' if cluster.nodes else 'no node'}, {cluster.server}, KUBECONFIG={cluster.dir}/admin.conf",
               *ended, sep=", ")
 
 
@@ -94,8 +94,7 @@ def run(words):
         case "up":
             tell(up.up(options.name, options.nodes, options.fsync, options.audit))
         case "down":
-            for name in state.names() if options.all else [options.name]:
-                down.down(name)
+            down.down_all() if options.all else down.down(options.name)
         case "status":
             status()
         case "kill":
