@@ -1,7 +1,16 @@
+"""What the tests of the cluster have in common: servers that several of them share."""
+
 import pytest
 
 from cluster import Cluster
 from yard import ROOT
+
+
+@pytest.fixture(scope="session")
+def node():
+    """A whole Kubernetes, for tests that only look at pods."""
+    with Cluster.up(nodes=1) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

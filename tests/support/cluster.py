@@ -19,7 +19,7 @@ from yard import ROOT, wait_for
 
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
-from lab import control, down, main, up  # noqa: E402
+from lab import control, down, kwok, main, up  # noqa: E402
 from lab.api import Api, ApiError  # noqa: E402
 
 __all__ = ["Api", "ApiError", "Cluster", "holds"]
@@ -78,6 +78,10 @@ class Cluster:
     def as_user(self, user, *groups):
         """A kubeconfig for somebody else, for tests of RBAC."""
         return pathlib.Path(main.kubeconfig(self.name, user, list(groups)))
+
+    def play_nodes(self, count):
+        """Adds nodes that exist on paper only (tests/cluster/kwok/stages.yaml says what becomes of their pods)."""
+        kwok.start(self.state, count)
 
     # -- faults
 

@@ -30,3 +30,15 @@ def down(name):
     with state.locked(name) as folder:
         empty(folder)
         state.remove(folder)
+
+
+def down_all():
+    """Every one of this user; one that cannot be taken down does not keep the others up."""
+    failures = []
+    for name in state.names():
+        try:
+            down(name)
+        except (Failure, OSError) as failure:
+            failures.append(f"{name}: {failure}")
+    if failures:
+        raise Failure("\n".join(failures))

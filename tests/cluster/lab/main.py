@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from lab import Failure, binaries, control, down, pki, state, up
+from lab import Failure, binaries, control, down, kwok, pki, state, up
 
 ABOUT = """A real Kubernetes on this machine, for tests and to play with. See docs/test-cluster.md.
 
@@ -15,6 +15,7 @@ ABOUT = """A real Kubernetes on this machine, for tests and to play with. See do
   script/cluster up --nodes 1              the whole, with a node that runs pods; needs root
   script/cluster status                    which clusters there are
   script/cluster kubeconfig NAME --user U  a kubeconfig for another user, for tests of RBAC; prints where it is
+  script/cluster kwok NAME 10              adds ten nodes that exist on paper only, for pods by the thousand
   script/cluster kill NAME etcd            kills a component, restart brings it back
   script/cluster down                      leaves nothing"""
 
@@ -40,6 +41,9 @@ def parser():
         action = commands.add_parser(command)
         action.add_argument("name")
         action.add_argument("component")
+    played = commands.add_parser("kwok")
+    played.add_argument("name")
+    played.add_argument("nodes", type=int)
     config = commands.add_parser("kubeconfig")
     config.add_argument("name")
     config.add_argument("--user", required=True, help="system:serviceaccount:NAMESPACE:NAME is in its groups by itself")
@@ -61,7 +65,7 @@ def status():
             print(f"{name}: not up; script/cluster down --name {name} removes what is left")
             continue
         ended = [f"{part} ended" for part, seen in running.items() if seen["status"] is not None]
-        print(f"{name}: {cluster.nodes} nodes, {cluster.server}, KUBECONFIG={cluster.dir}/admin.conf",
+        print(f"{name}: {'a node' if cluster.nodes else 'no node'}, {cluster.server}, KUBECONFIG={cluster.dir}/admin.conf",
               *ended, sep=", ")
 
 
@@ -90,8 +94,7 @@ def run(words):
         case "up":
             tell(up.up(options.name, options.nodes, options.fsync, options.audit))
         case "down":
-            for name in state.names() if options.all else [options.name]:
-                down.down(name)
+            down.down_all() if options.all else down.down(options.name)
         case "status":
             status()
         case "kill":
@@ -100,6 +103,8 @@ def run(words):
             cluster = state.load(options.name)
             control.restart(cluster, options.component)
             up.wait_ready(cluster)
+        case "kwok":
+            kwok.start(state.load(options.name), options.nodes)
         case "kubeconfig":
             print(kubeconfig(options.name, options.user, options.group))
 

@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -128,6 +129,7 @@ def make(cluster, held, progress):
     start_supervisor(cluster, held, [node.INIT, SUPERVISOR], node.UNSHARE)
     node.join(cluster, control.supervisor_pid(cluster))
     control.start(cluster, "containerd", node_components.containerd(cluster))
+    wait(cluster, (cluster.dir / "containerd.sock").exists, "containerd listens", "containerd")
     with concurrent.futures.ThreadPoolExecutor() as beside:
         imported = beside.submit(node.import_images, cluster)
         api = start_control_plane(cluster, progress)
@@ -136,9 +138,11 @@ def make(cluster, held, progress):
 
 def up(name, nodes, fsync, audit):
     """The cluster, running. If that fails, nothing of it is left."""
+    if shutil.which("openssl") is None:
+        raise Failure("there is no openssl: script/setup cluster")
     if nodes:
-        subprocess.run([ROOT / "script/setup", "cluster"], check=True)
         node.check_rights()
+        subprocess.run([ROOT / "script/setup", "cluster"], check=True)
     programs = binaries.ensure(binaries.KUBERNETES)
     with state.locked(name) as folder:
         if state.processes(folder):
