@@ -123,9 +123,7 @@ Outcome<Json> ApiServer::CreateSubresource(const Target& target, const Json& obj
   const Json* spec = base::Find(*current, "spec");
   const std::string uid = UidOf(object);
   if (!uid.empty() && uid != UidOf(*current)) {
-    return refuse(
-        fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid,
-                    UidOf(*current)));
+    return WrongUid(kPods, target, uid, UidOf(*current));
   }
   if (IsDeleting(*current)) {
     return refuse(

@@ -106,6 +106,10 @@ void FillService(JsonObject& spec) {
   Default(spec, "clusterIP", "10.96.0.1");  // all share one: nothing of ours looks at it
   spec["clusterIPs"] = JsonArray{spec["clusterIP"]};
   if (JsonArray* ports = ArrayIn(spec, "ports")) {
+    if (ports->empty()) {
+      spec.erase("ports");
+      return;
+    }
     for (Json& port : *ports) {
       if (!port.is_object()) continue;
       Default(port.as_object(), "protocol", "TCP");

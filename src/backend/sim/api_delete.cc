@@ -147,7 +147,10 @@ Outcome<Json> ApiServer::Delete(const Target& target, DeleteOptions options) {
     SetDeletion(next, was && *was <= agenda_.now() ? *was : agenda_.now(), 0);
   }
   const bool stays = !finalizers.empty() || grace > 0;
-  if (options.dry_run) return stays ? next : final(current);
+  if (options.dry_run) {
+    const auto planned = std::make_shared<const Json>(std::move(next));
+    return stays ? *planned : final(planned);
+  }
   if ((graceful || !finalizers.empty()) && next != *current) Stored(target, std::move(next));
   if (stays) return *TRY(Existing(target));
   return final(Erased(target));

@@ -14,10 +14,13 @@ using base::JsonObject;
 constexpr std::string_view kDelete = "$deleteFromPrimitiveList/";
 constexpr std::string_view kOrder = "$setElementOrder/";
 
-void MergeSet(JsonArray& into, const JsonArray& more) {
-  for (const Json& one : more) {
-    if (std::ranges::find(into, one) == into.end()) into.push_back(one);
+// What is said comes first.
+void MergeSet(JsonArray& into, const JsonArray& said) {
+  JsonArray all = said;
+  for (const Json& one : into) {
+    if (std::ranges::find(said, one) == said.end()) all.push_back(one);
   }
+  into = std::move(all);
 }
 
 void MergeByUid(JsonArray& into, const JsonArray& more) {

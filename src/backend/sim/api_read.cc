@@ -49,9 +49,9 @@ Outcome<std::optional<Version>> VersionIn(const Target& target) {
   const auto number = base::ParseInt(text);
   if (!number || *number < 0) {
     return BadRequest(
-        fmt::format("resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: "
+        fmt::format("{1}resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: "
                     "parsing \"{0}\": invalid syntax",
-                    text));
+                    text, target.Flag("watch") ? "" : "invalid resource version: "));
   }
   return static_cast<Version>(*number);
 }
@@ -86,15 +86,16 @@ Outcome<Json> ApiServer::List(const Target& target, std::optional<Version> at) c
         .reason = "Timeout",
         .message =
             fmt::format("Timeout: Too large resource version: {}, current: {}", *asked, version),
-        .details = {{"causes", JsonArray{JsonObject{{"reason", "ResourceVersionTooLarge"},
-                                                    {"message", "Too large resource version"}}}},
-                    {"retryAfterSeconds", 1}}});
+        .details =
+            JsonObject{{"causes", JsonArray{JsonObject{{"reason", "ResourceVersionTooLarge"},
+                                                       {"message", "Too large resource version"}}}},
+                       {"retryAfterSeconds", 1}}});
   }
   if (exact && asked) version = *asked;
   std::string after;
   if (const std::string token = target.Query("continue"); !token.empty()) {
     const std::optional<Page> page = PageOf(token);
-    if (!page) return BadRequest("continue key is not valid: " + token);
+    if (!page) return BadRequest("invalid continue token: continue key is not valid");
     if (page->version != 0 && page->version < store_.compacted()) {
       return Expired(kTooOldPage, PageEnd(0, page->after));
     }
@@ -110,6 +111,7 @@ Outcome<Json> ApiServer::List(const Target& target, std::optional<Version> at) c
       limit && *limit > 0 && asked != Version{0} ? static_cast<size_t>(*limit) : SIZE_MAX;
   JsonArray items;
   JsonObject meta{{"resourceVersion", std::to_string(version)}};
+  if (resource.custom) meta["continue"] = "";
   size_t left = 0;
   for (const Object& object : version == store_.version()
                                   ? store_.List(resource, target.name_space)
@@ -150,7 +152,11 @@ Outcome<Watcher> ApiServer::Watch(const kube::Request& request, std::optional<Ve
   if (const auto lasts = base::ParseInt(target->Query("timeoutSeconds")); lasts && *lasts > 0) {
     watcher.lasts = std::chrono::seconds(*lasts);
   }
-  const std::optional<Version> asked = TRY(VersionIn(*target));
+  Outcome<std::optional<Version>> read = VersionIn(*target);
+  if (!read) {  // not a mistake of the client's, the real one thinks
+    return std::unexpected(Refusal{.code = 500, .message = read.error().message});
+  }
+  const std::optional<Version> asked = *read;
   if (asked && *asked != 0) {
     watcher.at = *asked;
     if (*asked < store_.compacted()) {

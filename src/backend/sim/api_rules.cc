@@ -119,8 +119,18 @@ void CheckNewMeta(const Resource& resource, const Json& meta, Findings& found) {
     found.Invalid("metadata.name", name, wrong(name));
   }
   CheckMeta(meta, found);
-  for (const Json& one : ArrayAt(meta, "finalizers")) {
+  const JsonArray& finalizers = ArrayAt(meta, "finalizers");
+  for (const Json& one : finalizers) {
     found.Invalid("metadata.finalizers", Text(one), WrongQualifiedName(Text(one)));
+  }
+  const bool core = resource.group.empty() && &resource != &kEvents;
+  for (size_t i = 0; i < finalizers.size() && core; ++i) {
+    const std::string one = Text(finalizers[i]);
+    if (one.find('/') != std::string::npos || one == "orphan" || one == "foregroundDeletion") {
+      continue;
+    }
+    found.Invalid(fmt::format("metadata.finalizers[{}]", i), one,
+                  {"name is neither a standard finalizer name nor is it fully qualified"});
   }
 }
 
@@ -191,6 +201,9 @@ void CheckService(const Json& spec, Findings& found) {
     }
     found.Port(at + ".port", base::IntOr(ports[i], "port"));
     found.OneOf(at + ".protocol", base::StringOr(ports[i], "protocol"), {"SCTP", "TCP", "UDP"});
+    if (const Json* inner = base::Find(ports[i], "targetPort"); inner && !inner->is_string()) {
+      found.Port(at + ".targetPort", base::IntOr(ports[i], "targetPort"));
+    }
   }
   CheckLabels(ObjectAt(spec, "selector"), "spec.selector", found);
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -198,7 +211,9 @@ void CheckService(const Json& spec, Findings& found) {
     const int64_t port = base::IntOr(ports[i], "port");
     if (!seen.insert({protocol, port}).second) {
       found.Add(Kind::kDuplicate, fmt::format("spec.ports[{}]", i),
-                fmt::format("{{\"protocol\":\"{}\",\"port\":{}}}", protocol, port));
+                fmt::format("{{\"Name\":\"\",\"Protocol\":\"{}\",\"AppProtocol\":null,\"Port\":{},"
+                            "\"TargetPort\":0,\"NodePort\":0}}",
+                            protocol, port));
     }
   }
 }
@@ -244,6 +259,10 @@ void CheckMetaChange(const Json& object, const Json& old, Findings& found) {
                 "finalizers []string{" +
                     all + "}");
     }
+  }
+  if (IsDeleting(object) != IsDeleting(old)) {
+    found.Add(Kind::kInvalid, "metadata.deletionTimestamp",
+              Quoted(base::StringOr(MetaOf(object), "deletionTimestamp")), "field is immutable");
   }
   if (UidOf(object) != UidOf(old)) {
     found.Add(Kind::kInvalid, "metadata.uid", Quoted(UidOf(object)), "field is immutable");

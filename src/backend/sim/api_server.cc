@@ -42,7 +42,10 @@ Outcome<kube::Response> ApiServer::Answer(const Target& target, const kube::Requ
   const bool act = target.resource == &kPods &&
                    (target.subresource == "binding" || target.subresource == "eviction");
   if (!target.subresource.empty() && !status && !act) {
-    return kube::Response{.status = 404, .body = "404 page not found\n"};
+    return std::unexpected(Refusal{.code = 404,
+                                   .reason = "NotFound",
+                                   .message = "the server could not find the requested resource",
+                                   .details = JsonObject()});
   }
   if (request.method == "GET" && !act) {
     return body(TRY(collection ? List(target, at) : Read(target, at)));
@@ -69,13 +72,17 @@ Outcome<kube::Response> ApiServer::Answer(const Target& target, const kube::Requ
   return std::unexpected(
       Refusal{.code = 405,
               .reason = "MethodNotAllowed",
-              .message = "the server does not allow this method on the requested resource"});
+              .message = "the server does not allow this method on the requested resource",
+              .details = JsonObject()});
 }
 
 Outcome<Json> ApiServer::Decode(const Target& target, const std::string& body) const {
   base::Result<Json> object = base::ParseJson(body);
   if (!object) {
-    return BadRequest("couldn't get version/kind; json parse error: " + object.error().text());
+    return BadRequest(
+        fmt::format("the object provided is unrecognized (must be of type {}): "
+                    "couldn't get version/kind; json parse error: {}",
+                    target.resource->kind, object.error().text()));
   }
   if (!object->is_object()) return BadRequest("the body is no object");
   const Resource& resource = *target.resource;
@@ -106,7 +113,7 @@ Outcome<bool> ApiServer::DryRun(const Target& target, std::string_view options) 
   const std::string value = target.Query("dryRun");
   if (value.empty() || value == "All") return !value.empty();
   return InvalidObject(std::string(options), "meta.k8s.io", "",
-                       {{FieldError::Kind::kNotSupported, "dryRun", "\"" + value + "\"",
+                       {{FieldError::Kind::kNotSupported, "dryRun", "[\"" + value + "\"]",
                          "supported values: \"All\""}});
 }
 

@@ -79,6 +79,15 @@ std::unexpected<Refusal> Modified(const Resource& resource, const std::string& n
                   "and try again");
 }
 
+std::unexpected<Refusal> WrongUid(const Resource& resource, const Target& target,
+                                  const std::string& meant, const std::string& stored) {
+  return Conflict(resource.Qualified(), resource, std::string(resource.plural), target.name,
+                  fmt::format("StorageError: invalid object, Code: 4, Key: /registry/{}/{}/{}, "
+                              "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in "
+                              "precondition: {}, UID in object meta: {}",
+                              resource.plural, target.name_space, target.name, meant, stored));
+}
+
 std::unexpected<Refusal> Forbidden(const Resource& resource, const std::string& name,
                                    const std::string& why) {
   return std::unexpected(
@@ -136,7 +145,7 @@ Json StatusOf(const Refusal& refusal) {
                     {"status", "Failure"},
                     {"message", refusal.message}};
   if (!refusal.reason.empty()) status["reason"] = refusal.reason;
-  if (!refusal.details.empty()) status["details"] = refusal.details;
+  if (refusal.details) status["details"] = *refusal.details;
   status["code"] = refusal.code;
   return status;
 }

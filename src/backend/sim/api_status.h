@@ -18,7 +18,7 @@ struct Refusal {
   int code = 500;
   std::string reason;
   std::string message;
-  base::JsonObject details;
+  std::optional<base::JsonObject> details;
   std::string resume;  // metadata.continue, of an expired list
 };
 
@@ -50,6 +50,9 @@ std::unexpected<Refusal> Conflict(const std::string& what, const Resource& resou
                                   const std::string& why);
 // The version that the request was based on is not the latest.
 std::unexpected<Refusal> Modified(const Resource& resource, const std::string& name);
+// The object that is stored is not the one that the request is about.
+std::unexpected<Refusal> WrongUid(const Resource& resource, const Target& target,
+                                  const std::string& meant, const std::string& stored);
 std::unexpected<Refusal> Forbidden(const Resource& resource, const std::string& name,
                                    const std::string& why);
 std::unexpected<Refusal> InvalidObject(const std::string& kind, const std::string& group,

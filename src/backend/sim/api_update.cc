@@ -54,9 +54,11 @@ Json Prepared(const Resource& resource, const std::string& subresource, const Js
   // From here on no member of `next` is added or removed: that would move its metadata.
   JsonObject& meta = MetaOf(next);
   if (UidOf(next).empty()) Copy(MetaOf(old), meta, "uid");
-  for (const char* key :
-       {"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"}) {
-    Copy(MetaOf(old), meta, key);
+  for (const char* key : {"creationTimestamp", "generation"}) Copy(MetaOf(old), meta, key);
+  if (IsDeleting(old)) {
+    for (const char* key : {"deletionTimestamp", "deletionGracePeriodSeconds"}) {
+      Copy(MetaOf(old), meta, key);
+    }
   }
   meta.erase("managedFields");
   FillDefaults(resource, next);
@@ -90,12 +92,7 @@ Outcome<kube::Response> ApiServer::Put(const Target& target, Json object, bool d
   if (!old) return NotFound(*target.resource, target.name);
   // A uid is a condition of its own here.
   if (const std::string uid = UidOf(object); !uid.empty() && uid != UidOf(*old)) {
-    return Conflict(target.resource->Qualified(), *target.resource,
-                    std::string(target.resource->plural), target.name,
-                    fmt::format("StorageError: invalid object, Code: 4, Key: /registry/{}, "
-                                "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID "
-                                "in precondition: {}, UID in object meta: {}",
-                                target.resource->plural, uid, UidOf(*old)));
+    return WrongUid(*target.resource, target, uid, UidOf(*old));
   }
   return body(TRY(Update(target, old, std::move(object), dry_run)), 200);
 }
@@ -103,7 +100,13 @@ Outcome<kube::Response> ApiServer::Put(const Target& target, Json object, bool d
 Outcome<Json> ApiServer::Patch(const Target& target, const kube::Request& request, bool dry_run) {
   const bool merge = request.content_type == "application/merge-patch+json";
   const bool strategic = request.content_type == "application/strategic-merge-patch+json";
-  if (!merge && (!strategic || target.resource->custom)) {
+  if (!merge && !strategic) {
+    return std::unexpected(Refusal{.code = 415,
+                                   .reason = "UnsupportedMediaType",
+                                   .message = "415: Unsupported Media Type",
+                                   .details = JsonObject()});
+  }
+  if (strategic && target.resource->custom) {
     return std::unexpected(Refusal{
         .code = 415,
         .reason = "UnsupportedMediaType",
