@@ -18,7 +18,6 @@ def tfjobs():
     """An API server that knows TFJob; nobody looks after the jobs."""
     with Cluster.up() as cluster:
         cluster.kubectl("apply", "-f", ROOT / "deploy/crd.yaml")
-        cluster.kubectl("wait", "--for=condition=Established", "crd/tfjobs.kubeflow.org")
         for version in ("v1", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1"):
             cluster.wait(lambda: cluster.api.get(f"/apis/kubeflow.org/{version}/tfjobs"), f"TFJob {version}")
         yield cluster

@@ -87,14 +87,14 @@ def test_whoever_may_edit_or_view_a_namespace_may_do_so_with_its_jobs(installed)
 
 def test_in_one_namespace_the_rights_are_the_same_and_end_there(installed, tmp_path):
     (tmp_path / "rbac.yaml").write_text((DEPLOY / "rbac-namespaced.yaml").read_text())
-    (tmp_path / "kustomization.yaml").write_text("namespace: team-a\nresources: [rbac.yaml]\n")
-    installed.kubectl("create", "namespace", "team-a")
+    (tmp_path / "kustomization.yaml").write_text("namespace: team-b\nresources: [rbac.yaml]\n")
+    installed.kubectl("create", "namespace", "team-b")
     installed.kubectl("apply", "-k", tmp_path)
     of_cluster = rules_of(installed, "clusterrole", "trainyard-operator")
     of_lease = rules_of(installed, "role", "trainyard-operator-lease", "-n", "trainyard-system")
-    assert rules_of(installed, "role", "trainyard-operator", "-n", "team-a") == of_cluster | of_lease
-    user = "system:serviceaccount:team-a:trainyard-operator"
-    installed.wait(lambda: allowed(installed, user, "create pods", "team-a"), "rights are known")
+    assert rules_of(installed, "role", "trainyard-operator", "-n", "team-b") == of_cluster | of_lease
+    user = "system:serviceaccount:team-b:trainyard-operator"
+    installed.wait(lambda: allowed(installed, user, "create pods", "team-b"), "rights are known")
     assert not allowed(installed, user, "list pods", "default")
     kinds = {line.split("/")[0] for line in installed.kubectl("get", "-k", tmp_path, "-o", "name").split()}
     assert kinds == {"serviceaccount", "role.rbac.authorization.k8s.io", "rolebinding.rbac.authorization.k8s.io"}

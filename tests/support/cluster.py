@@ -52,7 +52,7 @@ class Cluster:
         """What kubectl writes; its exit status must be as said, None for any. What it says to stderr is in `said`."""
         command = [self.state.program("kubectl"), *map(str, words)]
         done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=300,
-                              env={**os.environ, "KUBECONFIG": str(self.kubeconfig)})
+                              env={**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.dir / "kubectl")})
         self.said = done.stderr
         assert status is None or done.returncode == status, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
