@@ -68,6 +68,14 @@ TEST(HttpParser, ReadsTheSameInPiecesOfAnySize) {
   for (size_t step = 1; step < bytes.size(); ++step) EXPECT_EQ(ReadAll(bytes, step), whole) << step;
 }
 
+// "0\r\n" and one byte more make an assertion of Beast 1.81 fail.
+TEST(HttpParser, ReadsAnEmptyChunkedBodyByteByByte) {
+  const std::string bytes =
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  EXPECT_EQ(ReadAll(bytes, 1), ReadAll(bytes));
+  EXPECT_EQ(ReadAll(bytes, 1).requests.size(), 1u);
+}
+
 TEST(HttpParser, TellsHowFarItIs) {
   HttpParser parser(kLimits);
   EXPECT_EQ(parser.state(), State::kIdle);
