@@ -191,7 +191,8 @@ int OperatorCommand(const Args& args) {
   if (!health) return Refuse(health.error());
   auto metrics = pages.Serve(Address(args, "metrics-bind-address", ":8080"), false);
   if (!metrics) return Refuse(metrics.error());
-
+  if (*health) Say(fmt::format("health on port {}", (*health)->port()));
+  if (*metrics) Say(fmt::format("metrics on port {}", (*metrics)->port()));
   Say(fmt::format("trainyard operator: TFJobs of {} at {}",
                   options->name_space.empty() ? "all namespaces" : options->name_space,
                   access->server));
