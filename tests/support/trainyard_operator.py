@@ -37,12 +37,13 @@ def install_crd(cluster):
 
 
 @contextlib.contextmanager
-def operator(cluster, *flags, kubeconfig=None, binary=BINARY):
+def operator(cluster, *flags, kubeconfig=None, binary=BINARY, wait=True):
+    """Ready when it is handed out, unless it is not to be waited for."""
     it = Operator(cluster, [str(binary), "operator", f"--kubeconfig={kubeconfig or cluster.kubeconfig}",
                             "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0",
                             *map(str, flags)])
     try:
-        it.start()
+        it.start() if wait else it.launch()
         yield it
         it.stop()
     except BaseException:
@@ -62,11 +63,14 @@ class Operator:
     def pid(self):
         return self.process.pid
 
+    def launch(self):
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env)
+
     def start(self):
         """Returns when it has listed the cluster."""
         already = len(self.said())
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env)
+        self.launch()
 
         def ports():
             assert self.process.poll() is None, f"it ended with {self.process.returncode}:\n{self.said()[already:]}"

@@ -42,6 +42,11 @@ bool MustTellNow(const api::JobStatus& before, api::JobStatus after) {
   return after != before;
 }
 
+// The server took the status and stored less than we sent.
+bool Forgets(const StoredJob& stored, const api::JobStatus& sent) {
+  return !sent.shape.empty() && stored.value->status.shape.empty();
+}
+
 bool WillNeverDo(const std::optional<Error>& error) {
   return error && error->kind() == base::ErrorKind::kInvalid;
 }
@@ -275,6 +280,16 @@ void Turns::Published(TurnPtr turn) {
   after.status = turn->decision.status;
   chronicle_.Published(turn->job->status, after);
   for (const core::Event& event : turn->decision.events) chronicle_.Tell(after, event);
+  // What restarts rest on was not kept: to go on would be to forget and to repeat.
+  const StoredJob* stored = know_.jobs.Find(turn->key);
+  if (stored && stored->uid == turn->stored.uid && Forgets(*stored, after.status)) {
+    const std::string text =
+        "the TFJob definition in this cluster is another's and drops our part of the status: "
+        "kubectl apply -f deploy/crd.yaml";
+    chronicle_.Tell(after, {true, "TFJobDefinitionOutdated", text});
+    turn->error = Error(base::ErrorKind::kUnavailable, text);
+    return Over(turn);
+  }
   Perform(turn);
 }
 
