@@ -46,8 +46,8 @@ class Cluster:
     def kubectl(self, *words, input=None, status=0):
         """What kubectl writes; its exit status must be as said, None for any. What it says to stderr is in `said`."""
         command = [self.state.program("kubectl"), *map(str, words)]
-        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=300,
-                              env={**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.dir / "kubectl")})
+        env = {**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.dir / "kubectl")}
+        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=300, env=env)
         self.said = done.stderr
         assert status in (None, done.returncode), f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout

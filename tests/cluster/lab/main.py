@@ -53,6 +53,8 @@ def parser():
 
 def tell(cluster):
     print(f"export KUBECONFIG={cluster.dir}/admin.conf")
+    # kubectl remembers what an address offers, and the next cluster may have the same address.
+    print(f"export KUBECACHEDIR={cluster.dir}/kubectl")
     print(f"export PATH={cluster.programs}:$PATH   # kubectl")
 
 
