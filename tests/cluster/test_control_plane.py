@@ -27,8 +27,8 @@ def script(*words):
     return subprocess.run([ROOT / "script/cluster", *words], capture_output=True, text=True, check=True).stdout
 
 
-def pod(name, **annotations):
-    return {"metadata": {"name": name, "annotations": {f"trainyard.test/{k.replace('_', '-')}": v for k, v in annotations.items()}},
+def pod(name, annotations=None):
+    return {"metadata": {"name": name, "annotations": annotations or {}},
             "spec": {"restartPolicy": "Never", "containers": [{"name": "tensorflow", "image": "none"}]}}
 
 
@@ -116,7 +116,8 @@ def test_a_played_kubelet_runs_and_ends_pods(cluster):
 def test_played_nodes_run_pods_and_end_them_as_annotated():
     with Cluster.up() as cluster:
         cluster.play_nodes(2)
-        for each in (pod("stays"), pod("succeeds", runs_for="100ms"), pod("fails", runs_for="100ms", exit_code="3")):
+        short = {"trainyard.test/runs-for": "100ms"}
+        for each in (pod("stays"), pod("succeeds", short), pod("fails", {**short, "trainyard.test/exit-code": "3"})):
             cluster.api.post("/api/v1/namespaces/default/pods", each)
         wanted = {"stays": "Running", "succeeds": "Succeeded", "fails": "Failed"}
         cluster.wait(lambda: phases(cluster) == wanted, "pods that are played")

@@ -18,10 +18,11 @@ SYSCTLS = ("vm.overcommit_memory", "kernel.panic", "kernel.panic_on_oops", "kern
            "kernel.keys.root_maxbytes", "net.ipv4.ip_forward", "net.netfilter.nf_conntrack_max")
 
 
-def create(cluster, name, command, image=SMALL, labels=None, **container):
+def create(cluster, name, command, image=SMALL, labels=None, **more):
+    container = {"name": "tensorflow", "image": image, "command": command, **more}
     cluster.api.post(PODS, {"metadata": {"name": name, "labels": labels or {}},
                             "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
-                                     "containers": [{"name": "tensorflow", "image": image, "command": command, **container}]}})
+                                     "containers": [container]}})
 
 
 def status(cluster, name):
@@ -56,7 +57,8 @@ def test_a_pod_runs_and_its_log_can_be_read(node):
 
 
 def test_exec_runs_a_command_in_a_pod(server):
-    assert server.kubectl("exec", "-i", "server", "--", "sh", "-c", "cat; hostname", input="piped\n") == "piped\nserver\n"
+    said = server.kubectl("exec", "-i", "server", "--", "sh", "-c", "cat; hostname", input="piped\n")
+    assert said == "piped\nserver\n"
 
 
 def test_a_headless_service_resolves_to_its_pod(server):
@@ -90,7 +92,9 @@ def test_a_pod_that_takes_more_than_its_memory_is_oom_killed(node):
 def test_a_pod_has_tensorflow(node, version):
     manifest = (ROOT / "tests/cluster/tensorflow-pod.yaml").read_text()
     name = f"tensorflow-{version.replace('.', '-')}"
-    node.kubectl("apply", "-f", "-", input=manifest.replace("{name: tensorflow}", f"{{name: {name}}}").replace(":2.15", f":{version}"))
+    for old, new in (("{name: tensorflow}", f"{{name: {name}}}"), ("tensorflow:2.15", f"tensorflow:{version}")):
+        manifest = manifest.replace(old, new)
+    node.kubectl("apply", "-f", "-", input=manifest)
     how = ended(node, name)
     log = node.kubectl("logs", name)
     assert how["exitCode"] == 0, log

@@ -20,14 +20,9 @@ from yard import ROOT, wait_for
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
 from lab import control, down, kwok, main, up  # noqa: E402
-from lab.api import Api, ApiError  # noqa: E402
+from lab.api import Api, ApiError, holds  # noqa: E402
 
 __all__ = ["Api", "ApiError", "Cluster", "holds"]
-
-
-def holds(thing, condition):
-    """Whether an object's status has this condition with status True."""
-    return any(c["type"] == condition and c["status"] == "True" for c in thing.get("status", {}).get("conditions") or [])
 
 
 class Cluster:
@@ -51,10 +46,10 @@ class Cluster:
     def kubectl(self, *words, input=None, status=0):
         """What kubectl writes; its exit status must be as said, None for any. What it says to stderr is in `said`."""
         command = [self.state.program("kubectl"), *map(str, words)]
-        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=300,
-                              env={**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.dir / "kubectl")})
+        env = {**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.dir / "kubectl")}
+        done = subprocess.run(command, input=input, capture_output=True, text=True, timeout=300, env=env)
         self.said = done.stderr
-        assert status is None or done.returncode == status, f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert status in (None, done.returncode), f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def json(self, *words, **options):
@@ -91,5 +86,4 @@ class Cluster:
 
     def restart(self, component):
         """Kills it if it runs, starts it again, and returns when the API server is ready."""
-        control.restart(self.state, component)
-        up.wait_ready(self.state)
+        up.restart(self.state, component)

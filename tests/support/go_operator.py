@@ -67,7 +67,8 @@ def command(cluster, program, flags):
     flags = {"enable-scheme": "tfjob", "kubeconfig": cluster.kubeconfig, "zap-devel": "false",
              "metrics-bind-address": f"{state.address}:8080", "health-probe-bind-address": f"{state.address}:8081",
              # It listens on every address of the machine, so the port has to be the cluster's own.
-             "webhook-server-port": 24000 + state.number, **{name.replace("_", "-"): value for name, value in flags.items()}}
+             "webhook-server-port": 24000 + state.number,
+             **{name.replace("_", "-"): value for name, value in flags.items()}}
     return [*private, sys.executable, "-IB", INIT, cluster.dir / f"pki/{NAME}.crt", cluster.dir / f"pki/{NAME}.key",
             program, *(f"--{name}={value}" for name, value in flags.items())]
 

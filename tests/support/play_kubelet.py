@@ -17,14 +17,15 @@ def now():
 
 class PlayKubelet:
     def __init__(self, api, namespace="default", container="tensorflow"):
-        self.api, self.namespace, self.container = api, namespace, container
+        self.api, self.namespace, self.name = api, namespace, container
 
     def write(self, pod, status):
         path = f"/api/v1/namespaces/{self.namespace}/pods/{urllib.parse.quote(pod)}/status"
         return self.api.patch(path, {"status": status}, kind="strategic")
 
-    def container_status(self, state, restarts, **more):
-        return [{"name": self.container, "image": "played", "imageID": "", "restartCount": restarts, "state": state, **more}]
+    def container(self, state, restarts, ready, last_state=None):
+        return [{"name": self.name, "image": "played", "imageID": "", "restartCount": restarts, "ready": ready,
+                 "started": ready, "state": state, "lastState": last_state or {}}]
 
     def conditions(self, ready, reason=""):
         return [{"type": kind, "status": "True" if ready else "False", "reason": reason, "lastTransitionTime": now()}
@@ -32,15 +33,14 @@ class PlayKubelet:
 
     def running(self, pod, restarts=0, ip="10.0.0.1"):
         """The container runs and is ready."""
-        running = self.container_status({"running": {"startedAt": now()}}, restarts, ready=True, started=True)
+        running = self.container({"running": {"startedAt": now()}}, restarts, ready=True)
         return self.write(pod, {"phase": "Running", "startTime": now(), "podIP": ip, "podIPs": [{"ip": ip}],
                                 "conditions": self.conditions(True), "containerStatuses": running})
 
     def restarting(self, pod, restarts, exit_code=1, reason="Error"):
         """The container ended, and the kubelet will start it again (restartPolicy OnFailure or Always)."""
         ended = {"terminated": {"exitCode": exit_code, "reason": reason, "startedAt": now(), "finishedAt": now()}}
-        waiting = self.container_status({"waiting": {"reason": "CrashLoopBackOff"}}, restarts, ready=False, started=False,
-                                        lastState=ended)
+        waiting = self.container({"waiting": {"reason": "CrashLoopBackOff"}}, restarts, ready=False, last_state=ended)
         return self.write(pod, {"phase": "Running", "conditions": self.conditions(False, "ContainersNotReady"),
                                 "containerStatuses": waiting})
 
@@ -51,7 +51,7 @@ class PlayKubelet:
         return self.write(pod, {
             "phase": "Failed" if exit_code else "Succeeded",
             "conditions": self.conditions(False, "PodFailed" if exit_code else "PodCompleted"),
-            "containerStatuses": self.container_status({"terminated": terminated}, restarts, ready=False, started=False)})
+            "containerStatuses": self.container({"terminated": terminated}, restarts, ready=False)})
 
     def evicted(self, pod, message="The node was low on resource: memory."):
         """The pod failed without its container having said anything."""

@@ -14,6 +14,12 @@ PATCHES = {"merge": "application/merge-patch+json", "strategic": "application/st
            "json": "application/json-patch+json", "apply": "application/apply-patch+yaml"}
 
 
+def holds(thing, condition):
+    """Whether an object's status has this condition with status True."""
+    conditions = thing.get("status", {}).get("conditions") or []
+    return any(c["type"] == condition and c["status"] == "True" for c in conditions)
+
+
 class ApiError(Exception):
     """The server said no. `status` is the HTTP status, `body` what came with it, a Status object if it was JSON."""
 
@@ -53,7 +59,7 @@ class Api:
             raise
 
     def request(self, method, path, body=None, content_type="application/json"):
-        """What the server answers, as a value, or as text where it is not JSON. Raises ApiError, or OSError if it is away."""
+        """What the server answers: a value, or text where it is not JSON. Raises ApiError, or OSError if it is away."""
         data = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
         response = self.exchange(method, path, data, {"Content-Type": content_type, "Accept": "application/json"})
         try:
@@ -86,7 +92,8 @@ class Api:
         nothing came for `timeout` seconds, which raises TimeoutError."""
         connection = self.connect(timeout)
         try:
-            connection.request("GET", path + ("&" if "?" in path else "?") + "watch=1", headers={"Accept": "application/json"})
+            joint = "&" if "?" in path else "?"
+            connection.request("GET", f"{path}{joint}watch=1", headers={"Accept": "application/json"})
             response = connection.getresponse()
             if response.status >= 300:
                 raise ApiError("WATCH", path, response.status, response.read().decode())

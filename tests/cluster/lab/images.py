@@ -60,8 +60,9 @@ def digest(data):
 def archive(target, reference, layer, entrypoint=(), command=(), path=PATH):
     """Writes an OCI image archive of one layer."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    config = json.dumps({"architecture": machine, "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(layer)]},
-                         "config": {"Env": [f"PATH={path}"], "Entrypoint": list(entrypoint), "Cmd": list(command)}}).encode()
+    config = json.dumps({
+        "architecture": machine, "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(layer)]},
+        "config": {"Env": [f"PATH={path}"], "Entrypoint": list(entrypoint), "Cmd": list(command)}}).encode()
     kind = "application/vnd.oci.image."
 
     def described(data, media_type, **more):
@@ -102,8 +103,8 @@ def write_small(target):
     accounts(layer)
     layer.folder("bin")
     layer.file("bin/busybox", pathlib.Path(busybox).read_bytes(), 0o755)
-    for name in ("sh", "awk", "cat", "dd", "echo", "env", "false", "hostname", "id", "kill", "ls", "mkdir", "nc", "nslookup",
-                 "ps", "rm", "sleep", "tail", "test", "touch", "true", "wc"):
+    for name in ("awk", "cat", "dd", "echo", "env", "false", "hostname", "id", "kill", "ls", "mkdir", "nc", "nslookup",
+                 "ps", "rm", "sh", "sleep", "tail", "test", "touch", "true", "wc"):
         layer.link(f"bin/{name}", "busybox")
     archive(target, SMALL, layer.done(), command=["sh"], path="/bin")
 
@@ -117,13 +118,15 @@ def write_tensorflow(target, version, python):
         if pathlib.Path("/", name).is_symlink():
             layer.link(name, f"usr/{name}")
     layer.file("etc/ld.so.cache", pathlib.Path("/etc/ld.so.cache").read_bytes())
-    archive(target, TENSORFLOW + version, layer.done(), command=["python"], path=f"{pathlib.Path(python).parent}:{PATH}")
+    path = f"{pathlib.Path(python).parent}:{PATH}"
+    archive(target, TENSORFLOW + version, layer.done(), command=["python"], path=path)
 
 
 def shared_folders(python):
-    """What the containers of a TensorFlow image see of the machine: also the Python that the environment was made of."""
+    """What the containers of a TensorFlow image see of the machine; also the Python that the environment is of."""
     environment = pathlib.Path(python).parents[1]
-    settings = dict(line.split(" = ", 1) for line in (environment / "pyvenv.cfg").read_text().splitlines() if " = " in line)
+    lines = (environment / "pyvenv.cfg").read_text().splitlines()
+    settings = dict(line.split(" = ", 1) for line in lines if " = " in line)
     base = pathlib.Path(settings["home"]).parent
     wanted = [*map(pathlib.Path, SHARED), environment, base]
     return [str(path) for path in wanted if path.is_dir() and not any(other in path.parents for other in wanted)]

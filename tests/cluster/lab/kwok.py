@@ -10,8 +10,8 @@ FAKE = "trainyard.test/played"
 def kwok(cluster, programs):
     return [programs / "kwok", f"--kubeconfig={cluster.dir}/admin.conf", f"--config={HERE}/kwok/stages.yaml",
             "--manage-all-nodes=false", f"--manage-nodes-with-annotation-selector={FAKE}=true",
-            "--node-lease-duration-seconds=40", f"--node-ip={cluster.address}", f"--server-address={cluster.address}:10247",
-            "--cidr=100.64.0.1/10"]  # addresses of pods that nobody can reach
+            f"--node-ip={cluster.address}", f"--server-address={cluster.address}:10247",
+            "--node-lease-duration-seconds=40", "--cidr=100.64.0.1/10"]  # addresses of pods that nobody can reach
 
 
 def start(cluster, nodes):

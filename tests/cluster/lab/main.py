@@ -25,12 +25,12 @@ def parser():
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     build = commands.add_parser("build")
-    build.add_argument("--with-go-operator", action="store_true", help="also the training-operator in Go, to compare with")
+    build.add_argument("--with-go-operator", action="store_true", help="also the training-operator in Go")
     build.add_argument("--with-kwok", action="store_true", help="also kwok, which plays nodes and pods")
     start = commands.add_parser("up")
     start.add_argument("--name", default="default")
     start.add_argument("--nodes", type=int, choices=(0, 1), default=0)
-    start.add_argument("--fsync", action="store_true", help="etcd writes through to the disk, as it should for benchmarks")
+    start.add_argument("--fsync", action="store_true", help="etcd writes through to the disk")
     start.add_argument("--audit", action="store_true", help="every request to the API server is a line in audit.log")
     end = commands.add_parser("down")
     which = end.add_mutually_exclusive_group()
@@ -53,6 +53,8 @@ def parser():
 
 def tell(cluster):
     print(f"export KUBECONFIG={cluster.dir}/admin.conf")
+    # kubectl remembers what an address offers, and the next cluster may have the same address.
+    print(f"export KUBECACHEDIR={cluster.dir}/kubectl")
     print(f"export PATH={cluster.programs}:$PATH   # kubectl")
 
 
@@ -65,8 +67,8 @@ def status():
             print(f"{name}: not up; script/cluster down --name {name} removes what is left")
             continue
         ended = [f"{part} ended" for part, seen in running.items() if seen["status"] is not None]
-        print(f"{name}: {'a node' if cluster.nodes else 'no node'}, {cluster.server}, KUBECONFIG={cluster.dir}/admin.conf",
-              *ended, sep=", ")
+        print(f"{name}: {'a node' if cluster.nodes else 'no node'}", cluster.server,
+              f"KUBECONFIG={cluster.dir}/admin.conf", *ended, sep=", ")
 
 
 def kubeconfig(name, user, groups):
@@ -100,9 +102,7 @@ def run(words):
         case "kill":
             control.kill(state.load(options.name), options.component)
         case "restart":
-            cluster = state.load(options.name)
-            control.restart(cluster, options.component)
-            up.wait_ready(cluster)
+            up.restart(state.load(options.name), options.component)
         case "kwok":
             kwok.start(state.load(options.name), options.nodes)
         case "kubeconfig":

@@ -61,13 +61,14 @@ def kubelet(cluster):
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%",
                          "nodefs.inodesFree": "1%"},
         "nodeStatusUpdateFrequency": "4s"})
-    return [cluster.program("kubelet"), f"--config={cluster.dir}/kubelet.json", f"--kubeconfig={cluster.dir}/kubelet.conf",
-            f"--root-dir={cluster.dir}/kubelet", f"--cert-dir={cluster.dir}/pki", f"--hostname-override={NAME}",
-            f"--node-ip={cluster.address}"]
+    return [cluster.program("kubelet"), f"--config={cluster.dir}/kubelet.json",
+            f"--kubeconfig={cluster.dir}/kubelet.conf", f"--root-dir={cluster.dir}/kubelet",
+            f"--cert-dir={cluster.dir}/pki", f"--hostname-override={NAME}", f"--node-ip={cluster.address}"]
 
 
 def proxy(cluster):
-    nothing = {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}  # the whole machine's
+    # Settings of the whole machine: left as they are.
+    nothing = {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}
     write_json(cluster.dir / "proxy.json", {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
         "clientConnection": {"kubeconfig": f"{cluster.dir}/proxy.conf"}, "clusterCIDR": addresses.pods(cluster.number),

@@ -2,9 +2,9 @@
 
     node_init.py DIRECTORY SUPERVISOR
 
-What a node writes outside the cluster's directory must not reach the machine: /run, /var/lib and /var/log show what the
-machine has, but what is new in them exists here only; and a kubelet that wants to set sysctls of the whole machine finds
-them set.
+What a node writes outside the cluster's directory must not reach the machine: /run, /var/lib and /var/log show what
+the machine has, but what is new in them exists here only; and a kubelet that wants to set sysctls of the whole machine
+finds them set.
 """
 
 import os
@@ -36,7 +36,8 @@ def main():
     socket.sethostname("node1")
     for path in ("/run", "/var/lib", "/var/log"):
         show_through(path)
-    for path in ("/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers"):
+    for path in ("/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/kubelet",
+                 "/var/log/containers"):
         own(path)
     pretend(folder / "sysctl")
     mount(None, "/", flags=MS_REC | MS_SHARED)  # pods may ask for mounts that propagate

@@ -109,8 +109,8 @@ def lock(name):
 
 @contextlib.contextmanager
 def locked(name):
-    """The cluster's directory, made if there is none. The lock is on the directory itself, so removing the one removes the
-    other; whoever waited for it then begins anew. Nobody inherits it: a killed `up` lets go."""
+    """The cluster's directory, made if there is none. The lock is on the directory itself, so removing the one removes
+    the other; whoever waited for it then begins anew. Nobody inherits it: a killed `up` lets go."""
     if len(str(home() / check_name(name))) > 90:  # sockets below it have a limit of 107
         raise Failure(f"{home()}/{name} is too long; set XDG_STATE_HOME to a shorter path")
     while (handle := lock(name)) is None:

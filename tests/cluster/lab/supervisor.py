@@ -4,7 +4,7 @@
 
 It does what it is told through the socket DIRECTORY/control, one JSON object a connection, answered by another:
 
-    {"start": NAME, "argv": […]}   starts a component, its output appended to log/NAME.log; without argv, as the last time
+    {"start": NAME, "argv": […]}   starts a component, its output goes to log/NAME.log; without argv, as the last time
     {"signal": NAME, "number": 9}  sends a signal to it, if it runs
     {"list": true}                 {NAME: {"pid": …, "status": null, or the exit status, negative for a signal}}
 

@@ -10,10 +10,11 @@ import time
 import urllib.request
 
 from lab import Failure, addresses, binaries, components, control, down, node, node_components, pki, state
-from lab.api import Api, ApiError
+from lab.api import Api, ApiError, holds
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SUPERVISOR = pathlib.Path(__file__).with_name("supervisor.py")
+CONTROL_PLANE = ("etcd", "apiserver", "controller-manager")
 SECONDS = 120  # for any one step; a loaded machine needs a tenth of it
 
 
@@ -32,8 +33,15 @@ def tail(path, lines=25):
         return ""
 
 
-def wait(cluster, condition, what, suspect):
-    """Waits for a condition. If it does not come, or a component ends meanwhile, says so with the end of its log."""
+def ended(cluster, names):
+    """Those of these components that do not run any more, with their exit status."""
+    seen = control.components(cluster)
+    return {name: seen[name]["status"] for name in names if seen[name]["status"] is not None}
+
+
+def wait(cluster, condition, what, *needs):
+    """Waits for a condition. If it does not come, or a component that it needs ends meanwhile, says so with the end of
+    that one's log; of the last, if none has ended."""
     deadline = time.monotonic() + SECONDS
     while True:
         try:
@@ -41,16 +49,11 @@ def wait(cluster, condition, what, suspect):
                 return
         except (OSError, ApiError):
             pass  # not there yet
-        for name, component in control.components(cluster).items():
-            if component["status"] is not None:
-                raise Failure(f"{name} ended with status {component['status']}:\n{tail(cluster.log(name))}")
+        for name, status in ended(cluster, needs).items():
+            raise Failure(f"{name} ended with status {status}:\n{tail(cluster.log(name))}")
         if time.monotonic() > deadline:
-            raise Failure(f"not within {SECONDS} s: {what}; {suspect} says:\n{tail(cluster.log(suspect))}")
+            raise Failure(f"not within {SECONDS} s: {what}; {needs[-1]} says:\n{tail(cluster.log(needs[-1]))}")
         time.sleep(0.05)
-
-
-def is_ready(node):
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", []))
 
 
 def answers(url):
@@ -76,9 +79,9 @@ def start_supervisor(cluster, held, programs, wrapper=()):
     """It inherits `held`, the socket that leases the addresses, and is the only one to keep it."""
     with open(cluster.log("supervisor"), "w") as log:
         process = subprocess.Popen([*wrapper, sys.executable, "-IB", programs[0], cluster.dir, *programs[1:]],
-                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                                   pass_fds=[held.fileno()], cwd="/", env={**os.environ, state.MARKER: str(cluster.dir)})
-    deadline = time.monotonic() + 10
+                                   env={**os.environ, state.MARKER: str(cluster.dir)}, cwd="/", start_new_session=True,
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[held.fileno()])
+    deadline = time.monotonic() + 30
     while not control.alive(cluster):
         if process.poll() is not None or time.monotonic() > deadline:
             raise Failure(f"the supervisor does not start:\n{tail(cluster.log('supervisor'))}")
@@ -87,7 +90,14 @@ def start_supervisor(cluster, held, programs, wrapper=()):
 
 def wait_ready(cluster):
     api = Api(cluster.server, cluster.dir / "pki")
-    wait(cluster, lambda: api.get("/readyz") == "ok", "the API server is ready", "apiserver")
+    wait(cluster, lambda: api.get("/readyz") == "ok", "the API server is ready", "etcd", "apiserver")
+
+
+def restart(cluster, name):
+    """Kills a component if it runs, and starts it again. Returns when the API server is ready, unless it cannot be."""
+    control.restart(cluster, name)
+    if not ended(cluster, ["etcd", "apiserver"]):
+        wait_ready(cluster)
 
 
 def start_control_plane(cluster, progress):
@@ -98,7 +108,7 @@ def start_control_plane(cluster, progress):
     control.start(cluster, "controller-manager", components.controller_manager(cluster))
     api = Api(cluster.server, cluster.dir / "pki")
     wait(cluster, lambda: api.get("/api/v1/namespaces/default/serviceaccounts/default"), "the default service account",
-         "controller-manager")
+         *CONTROL_PLANE)
     progress.say("service accounts are made")
     return api
 
@@ -109,9 +119,11 @@ def start_node(cluster, api, imported, progress):
         control.start(cluster, name, getattr(node_components, name)(cluster))
     for path, value in node_components.dns_objects(cluster):
         api.post(path, value)
-    wait(cluster, lambda: is_ready(api.get(f"/api/v1/nodes/{node_components.NAME}")), "the node is ready", "kubelet")
+    wait(cluster, lambda: holds(api.get(f"/api/v1/nodes/{node_components.NAME}"), "Ready"), "the node is ready",
+         *CONTROL_PLANE, "containerd", "scheduler", "kubelet")
     progress.say("node ready")
-    wait(cluster, lambda: answers(f"http://{cluster.address}:8181/ready"), "names are resolved", "coredns")
+    wait(cluster, lambda: answers(f"http://{cluster.address}:8181/ready"), "names are resolved", *CONTROL_PLANE,
+         "coredns")
     imported.result()
     progress.say("images imported, names are resolved")
 
