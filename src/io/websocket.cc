@@ -306,14 +306,14 @@ void WebSocket::Close() {
   wslay_event_queue_close(state_->frames, WSLAY_CODE_NORMAL_CLOSURE, nullptr, 0);
 }
 
-Result<> WebSocket::Advance(const std::function<void(std::string_view)>& take) {
+Result<> WebSocket::Advance(const std::function<void(std::string_view)>& take, bool receive) {
   if (closed()) return {};
   const NoSigpipe quiet;
   State& s = *state_;
   s.take = &take;
   s.budget = kMostReadAtOnce;
-  s.more = false;
-  int result = wslay_event_want_read(s.frames) ? wslay_event_recv(s.frames) : 0;
+  s.more = s.more && !receive;
+  int result = receive && wslay_event_want_read(s.frames) ? wslay_event_recv(s.frames) : 0;
   if (result == 0 && wslay_event_want_write(s.frames)) result = wslay_event_send(s.frames);
   s.take = nullptr;
   const bool said_goodbye = wslay_event_get_close_received(s.frames) != 0;

@@ -48,8 +48,10 @@ class WebSocket {
   // Says that nothing more will be sent, once the queue is empty.
   void Close();
 
-  // Sends and receives what is possible without waiting, hands out each message.
-  base::Result<> Advance(const std::function<void(std::string_view message)>& take);
+  // Sends and receives what is possible without waiting, hands out each message. Without `receive`
+  // it only sends: for an owner who has no room.
+  base::Result<> Advance(const std::function<void(std::string_view message)>& take,
+                         bool receive = true);
   // Both sides have said their last.
   bool closed() const;
 

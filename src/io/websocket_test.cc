@@ -1,54 +1,25 @@
 #include "io/websocket.h"
 
 #include <gtest/gtest.h>
-#include <openssl/sha.h>
 #include <poll.h>
 
-#include "base/base64.h"
 #include "io/testing/server.h"
+#include "io/testing/websocket.h"
 
 namespace io {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::Connection;
+using testing::Frame;
+using testing::kBegin, testing::kBinary, testing::kClose, testing::kEnd, testing::kPing;
 using testing::Server;
 using Opened = base::Result<std::variant<std::unique_ptr<WebSocket>, HttpResponse>>;
 
-std::string AcceptFor(const std::string& request) {
-  const std::string name = "Sec-WebSocket-Key: ";
-  const size_t at = request.find(name) + name.size();
-  const std::string text =
-      request.substr(at, request.find("\r\n", at) - at) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-  unsigned char hash[SHA_DIGEST_LENGTH];
-  SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash);
-  return base::EncodeBase64({reinterpret_cast<const char*>(hash), sizeof hash});
-}
-
-// Opens the socket as it should, with `more` behind it in one piece.
 void Accept(Connection& connection, const std::string& more = "",
             const std::string& protocol = "two") {
-  connection.Write(
-      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n"
-      "Connection: Upgrade\r\nSec-WebSocket-Protocol: " +
-      protocol + "\r\nSec-WebSocket-Accept: " + AcceptFor(connection.ReadRequest()) + "\r\n\r\n" +
-      more);
+  testing::AcceptWebSocket(connection, protocol, more);
 }
-
-// A frame of a server; `first` has the opcode and the bit for the last one.
-std::string Frame(unsigned char first, const std::string& text) {
-  std::string out(1, static_cast<char>(first));
-  if (text.size() < 126) {
-    out += static_cast<char>(text.size());
-  } else {
-    out += static_cast<char>(126);
-    out += static_cast<char>(text.size() >> 8);
-    out += static_cast<char>(text.size() & 255);
-  }
-  return out + text;
-}
-
-constexpr unsigned char kBinary = 0x82, kBegin = 0x02, kEnd = 0x80, kClose = 0x88, kPing = 0x89;
 
 Opened Open(const Server& server, size_t most_message = 1 << 20) {
   return WebSocket::Connect({.request = {.url = server.url("/x?a=b"), .headers = {"X-A: b"}},
