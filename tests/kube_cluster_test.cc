@@ -5,12 +5,19 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "io/clock.h"
 #include "kube/api.h"
 #include "kube/client.h"
+#include "kube/events.h"
+#include "kube/exec.h"
 #include "kube/kubeconfig.h"
+#include "kube/lease.h"
+#include "kube/logs.h"
+#include "kube/port_forward.h"
 #include "kube/watch.h"
 
 namespace kube {
@@ -167,6 +174,213 @@ TEST_F(ClusterTest, AListInManyPagesIsWhole) {
   const auto list = client->List(ConfigMaps(), "t=1");
   ASSERT_TRUE(list) << list.error().text();
   EXPECT_EQ(list->size(), 1200u);
+}
+
+// --- Events, leases
+
+TEST_F(ClusterTest, EventsAreWrittenAndCounted) {
+  const auto made = client->Create(ConfigMaps(), ConfigMap("a"));
+  const About about{.api_version = "v1",
+                    .kind = "ConfigMap",
+                    .ns = ns,
+                    .name = "a",
+                    .uid = base::StringOr(made->at("metadata"), "uid")};
+  Events events(*server, "tfjob-controller");
+  const auto flush = [&] {
+    PollUntil([&] {
+      events.Advance(io::Now());
+      return events.idle();
+    });
+  };
+  events.Record(about, "Normal", "Created", "Created pod: a", io::Now());
+  flush();
+  events.Record(about, "Normal", "Created", "Created pod: a", io::Now());
+  events.Record(about, "Warning", "Failed", "Error", io::Now());
+  flush();
+  EXPECT_EQ(events.dropped(), 0u);
+  std::map<std::string, int64_t> counts;
+  const auto written = client->List(Path("v1", "events", ns));
+  ASSERT_TRUE(written) << written.error().text();
+  for (const Json& event : *written) {
+    EXPECT_EQ(base::StringOr(event.at("source"), "component"), "tfjob-controller");
+    counts[base::StringOr(event, "reason")] = base::IntOr(event, "count");
+  }
+  EXPECT_EQ(counts, (std::map<std::string, int64_t>{{"Created", 2}, {"Failed", 1}}));
+}
+
+TEST_F(ClusterTest, OneLeadsAndAnotherFollowsWhenItLetsGo) {
+  Lease first(*server, {.ns = ns, .identity = "first"});
+  Lease second(*server, {.ns = ns, .identity = "second"});
+  const auto until = [&](const std::function<bool()>& condition) {
+    PollUntil([&] {
+      first.Advance(io::Now());
+      second.Advance(io::Now());
+      EXPECT_FALSE(first.leads() && second.leads());
+      return condition();
+    });
+  };
+  until([&] { return first.leads() || second.leads(); });
+  Lease& leader = first.leads() ? first : second;
+  Lease& other = first.leads() ? second : first;
+  const base::Time begin = io::Now();
+  until([&] { return io::Now() > begin + 5s; });  // it renews
+  EXPECT_TRUE(leader.leads());
+  leader.Release();
+  until([&] { return leader.released() && other.leads(); });
+  const auto lease =
+      client->Get(Path("coordination.k8s.io/v1", "leases", ns, "trainyard-operator"));
+  EXPECT_EQ(base::IntOr(lease->at("spec"), "leaseTransitions"), 1) << *lease;
+}
+
+// --- What needs a node: KUBE_TEST_IMAGE names an image with a shell
+
+class NodeTest : public ClusterTest {
+ protected:
+  void SetUp() override {
+    ClusterTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    const char* name = std::getenv("KUBE_TEST_IMAGE");
+    if (!name) GTEST_SKIP() << "no node: KUBE_TEST_IMAGE is not set";
+    image = name;
+  }
+
+  void StartPod(const std::string& script) {
+    const Json container = JsonObject{
+        {"name", "main"}, {"image", image}, {"command", base::JsonArray{"/bin/sh", "-c", script}}};
+    const auto pod = client->Create(
+        Path("v1", "pods", ns),
+        JsonObject{{"metadata", JsonObject{{"name", "p"}}},
+                   {"spec", JsonObject{{"restartPolicy", "Never"},
+                                       {"terminationGracePeriodSeconds", 0},
+                                       {"containers", base::JsonArray{container}}}}});
+    ASSERT_TRUE(pod) << pod.error().text();
+  }
+
+  void WaitForPod() {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    for (;;) {
+      const auto pod = client->Get(Path("v1", "pods", ns, "p"));
+      const std::string phase = base::StringOr(pod->at("status"), "phase");
+      if (phase != "Pending") return;
+      ASSERT_LT(std::chrono::steady_clock::now(), end);
+      server->Poll(100ms);
+    }
+  }
+
+  // What a command wrote, and its exit status.
+  std::pair<std::string, int> RunInPod(const std::vector<std::string>& command,
+                                       const std::string& input = "") {
+    auto exec =
+        Exec::Start(*server, {.ns = ns, .pod = "p", .command = command, .input = !input.empty()});
+    EXPECT_TRUE(exec) << exec.error().text();
+    if (!exec) return {"", -1};
+    (*exec)->Write(input);
+    EXPECT_TRUE(input.empty() || (*exec)->CloseInput());
+    std::string output;
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!(*exec)->status() && std::chrono::steady_clock::now() < end) {
+      pollfd wait{.fd = (*exec)->fd(),
+                  .events = static_cast<short>(POLLIN | ((*exec)->wants_write() ? POLLOUT : 0)),
+                  .revents = 0};
+      if (!(*exec)->more()) poll(&wait, 1, 100);
+      const auto went = (*exec)->Advance([&](int, std::string_view bytes) { output += bytes; });
+      if (!went) {
+        ADD_FAILURE() << went.error().text();
+        return {output, -1};
+      }
+    }
+    if (!(*exec)->status()) return {output, -2};
+    return {output, (*exec)->status()->value_or(-3)};
+  }
+
+  std::string image;
+};
+
+TEST_F(NodeTest, ALogIsFollowedFromBeforeTheStartToTheEnd) {
+  StartPod("for i in 1 2 3 4 5; do echo line $i; sleep 0.2; done");
+  std::vector<std::string> lines;
+  LogFollow log(*server, {.ns = ns, .pod = "p"},
+                [&](std::string_view line, std::string_view) { lines.emplace_back(line); });
+  PollUntil([&] {
+    log.Advance(io::Now());
+    return log.ended();
+  });
+  EXPECT_FALSE(log.error()) << log.error()->text();
+  EXPECT_EQ(lines, (std::vector<std::string>{"line 1", "line 2", "line 3", "line 4", "line 5"}));
+  const auto tail = client->Call({.path = LogPath({.ns = ns, .pod = "p", .tail_lines = 2})});
+  EXPECT_EQ(tail->body, "line 4\nline 5\n");
+}
+
+TEST_F(NodeTest, TheLogOfAPodThatIsNotThereIsAnError) {
+  LogFollow log(*server, {.ns = ns, .pod = "none"}, [](auto, auto) {});
+  PollUntil([&] {
+    log.Advance(io::Now());
+    return log.ended();
+  });
+  EXPECT_EQ(log.error()->kind(), ErrorKind::kNotFound);
+}
+
+TEST_F(NodeTest, ACommandRunsInAContainer) {
+  StartPod("exec sleep 1000");
+  WaitForPod();
+  EXPECT_EQ(RunInPod({"/bin/sh", "-c", "echo 'a b'; exit 3"}),
+            (std::pair<std::string, int>{"a b\n", 3}));
+  EXPECT_EQ(RunInPod({"/bin/sh", "-c", "exit 0"}), (std::pair<std::string, int>{"", 0}));
+  // Through the input, whose end the command sees.
+  const std::string much(3'000'000, 'x');
+  EXPECT_EQ(RunInPod({"wc", "-c"}, much), (std::pair<std::string, int>{"3000000\n", 0}));
+  const auto [output, status] = RunInPod({"/bin/sh", "-c", "head -c 5000000 /dev/zero"});
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(output.size(), 5'000'000u);
+}
+
+TEST_F(NodeTest, ACommandThatDoesNotExistIsAnError) {
+  StartPod("exec sleep 1000");
+  WaitForPod();
+  EXPECT_LT(RunInPod({"/does/not/exist"}).second, 0);
+}
+
+TEST_F(NodeTest, APortOfAPodIsAPortHere) {
+  StartPod("while :; do { cat >/dev/null & echo hello; } | nc -l -p 8080; done");
+  WaitForPod();
+  const auto forward = PortForward::Listen(*server, {.ns = ns, .pod = "p", .port = 8080}).value();
+  std::string seen;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (seen.empty() && std::chrono::steady_clock::now() < end) {  // nc may not listen yet
+    const io::Fd local(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{.sin_family = AF_INET,
+                        .sin_port = htons(static_cast<uint16_t>(forward->port())),
+                        .sin_addr = {htonl(INADDR_LOOPBACK)},
+                        .sin_zero = {}};
+    ASSERT_EQ(connect(local.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    for (bool over = false; !over && std::chrono::steady_clock::now() < end;) {
+      auto waits = forward->Waits();
+      poll(waits.data(), waits.size(), 50);
+      forward->Advance(io::Now());
+      char bytes[100];
+      const ssize_t count = recv(local.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+      if (count > 0) seen.append(bytes, static_cast<size_t>(count));
+      over = count == 0 || !seen.empty();
+    }
+  }
+  EXPECT_EQ(seen, "hello\n") << forward->trouble();
+}
+
+TEST_F(NodeTest, AClosedPortIsTold) {
+  StartPod("exec sleep 1000");
+  WaitForPod();
+  const auto forward = PortForward::Listen(*server, {.ns = ns, .pod = "p", .port = 9}).value();
+  const io::Fd local(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET,
+                      .sin_port = htons(static_cast<uint16_t>(forward->port())),
+                      .sin_addr = {htonl(INADDR_LOOPBACK)},
+                      .sin_zero = {}};
+  ASSERT_EQ(connect(local.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  PollUntil([&] {
+    forward->Advance(io::Now());
+    return !forward->trouble().empty();
+  });
+  EXPECT_TRUE(forward->trouble().contains("refused")) << forward->trouble();
 }
 
 }  // namespace

@@ -69,13 +69,6 @@ Url ParseUrl(const std::string& text) {
   return url;
 }
 
-std::string AddressOf(const std::string& text) {
-  const Url url = ParseUrl(text);
-  if (!url) return "(no address)";
-  return Part(url.get(), CURLUPART_HOST) + ":" +
-         Part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
-}
-
 bool HasHeader(const HttpRequest& request, std::string_view name) {
   return std::ranges::any_of(request.headers, [&](const std::string& header) {
     return base::Lower(header.substr(0, header.find(':'))) == name;
@@ -83,6 +76,15 @@ bool HasHeader(const HttpRequest& request, std::string_view name) {
 }
 
 }  // namespace
+
+UrlParts SplitUrl(const std::string& text) {
+  const Url url = ParseUrl(text);
+  if (!url) return {.address = "(no address)", .target = "/"};
+  const std::string query = Part(url.get(), CURLUPART_QUERY);
+  return {.address = Part(url.get(), CURLUPART_HOST) + ":" +
+                     Part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT),
+          .target = Part(url.get(), CURLUPART_PATH) + (query.empty() ? "" : "?" + query)};
+}
 
 CurlEasy::CurlEasy(HttpRequest request, std::shared_ptr<const Tls> tls, const std::string& proxy)
     : request_(std::move(request)), tls_(std::move(tls)) {
@@ -163,7 +165,7 @@ void CurlEasy::ConnectUnderAnotherName() {
 }
 
 base::Error CurlEasy::Failure(base::ErrorKind kind, const std::string& text) const {
-  return base::Error(kind, AddressOf(request_.url) + ": " + text);
+  return base::Error(kind, SplitUrl(request_.url).address + ": " + text);
 }
 
 base::Error CurlEasy::ErrorOf(int code) const {

@@ -13,6 +13,13 @@
 
 namespace io {
 
+struct UrlParts {
+  std::string address;  // "host:6443"
+  std::string target;   // "/path?query"
+};
+// Of what is no URL: an address that says so.
+UrlParts SplitUrl(const std::string& url);
+
 class CurlEasy {
  public:
   // The request is kept here, since libcurl reads its body from where it lies. `proxy` empty: none.

@@ -425,6 +425,12 @@ TEST(HttpClientTls, RefusesAnotherAuthority) {
   ExpectNotAccepted(FetchOverTls({.server = {.identity = authority.Issue({})}, .client = {}}), "");
 }
 
+TEST(HttpClientTls, RefusesAnAuthorityThatOnlyHasTheName) {
+  const Authority authority("the authority"), forged("the authority");
+  EXPECT_FALSE(FetchOverTls(
+      {.server = {.identity = forged.Issue({})}, .client = {.ca = authority.certificate()}}));
+}
+
 TEST(HttpClientTls, RefusesAnExpiredCertificate) {
   const Authority authority;
   const auto expired = authority.Issue({.valid_from_days = -10, .valid_days = 5});

@@ -54,6 +54,18 @@ std::string Connection::ReadSome() {
   return count > 0 ? std::string(bytes, static_cast<size_t>(count)) : "";
 }
 
+std::string Connection::ReadExactly(size_t count) {
+  std::string text;
+  while (text.size() < count) {
+    const std::string more = ReadSome();
+    if (more.empty()) return text;
+    text += more;
+  }
+  read_ = text.substr(count);
+  text.resize(count);
+  return text;
+}
+
 std::string Connection::ReadRequest() {
   std::string text;
   size_t wanted = std::string::npos;

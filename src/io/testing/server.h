@@ -23,6 +23,8 @@ class Connection {
  public:
   // Empty once the peer has closed.
   std::string ReadSome();
+  // Shorter once the peer has closed.
+  std::string ReadExactly(size_t count);
   // Head and body of the next request; empty once the peer has closed.
   std::string ReadRequest();
   void Write(std::string_view bytes);
