@@ -50,6 +50,7 @@ class Stream:
     list_version: str | None = None  # lists are as of this version, until it is None again
     events: int = 0  # let through
     lists: int = 0
+    watches: int = 0  # open now
 
 
 class Refused(Exception):
@@ -303,9 +304,11 @@ class FaultProxy:
         reader, upstream = await self.connect()
         left = asyncio.ensure_future(client.read(1))  # it says nothing more; this ends when it goes
         passing = asyncio.ensure_future(self.pass_on(reader, upstream, writer, path, stream))
+        stream.watches += 1
         try:
             await asyncio.wait({left, passing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            stream.watches -= 1
             for task in (left, passing):
                 task.cancel()
             await asyncio.gather(left, passing, return_exceptions=True)
@@ -318,43 +321,46 @@ class FaultProxy:
             writer.write(answer_bytes(int(status), await read_body(reader, headers)))
             return await writer.drain()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
-        buffer = bytearray()
-        waiting = asyncio.ensure_future(self.event(reader, buffer))
-        while True:
-            while not waiting.done() and stream.gone_after != 0:
-                await asyncio.wait({waiting}, timeout=0.05)
-            while stream.held:
-                await asyncio.sleep(0.01)
-            if stream.gone_after is not None and stream.events >= stream.gone_after:
-                stream.gone_after = None
-                self.send_event(writer, {"type": "ERROR", "object": failure(410, "Expired", "made by the test")})
-                await writer.drain()
-                return waiting.cancel()
-            if not waiting.done():
-                continue
-            line = waiting.result()
-            if line is None:
-                return None
-            if not line:
-                writer.write(b"0\r\n\r\n")
-                return await writer.drain()
-            waiting = asyncio.ensure_future(self.event(reader, buffer))
-            if b'"type":"BOOKMARK"' in line[:40] and not stream.bookmarks:
-                continue
-            if stream.cut_after is not None and stream.events >= stream.cut_after:
-                stream.cut_after = None
-                writer.write(f"{len(line):x}\r\n".encode() + line[:len(line) // 2])
-                await writer.drain()
-                return waiting.cancel()
-            stream.events += 1
-            for _ in range(2 if stream.doubled else 1):
-                writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
-            await writer.drain()
+        await self.pass_events_on(reader, writer, stream)
+
+    async def pass_events_on(self, reader, writer, stream):
+        buffer, waiting = bytearray(), None
+        try:
+            while True:
+                waiting = waiting or asyncio.ensure_future(self.event(reader, buffer))
+                if stream.gone_after != 0:
+                    await asyncio.wait({waiting}, timeout=0.05)
+                while stream.held:
+                    await asyncio.sleep(0.01)
+                if stream.gone_after is not None and stream.events >= stream.gone_after:
+                    stream.gone_after = None
+                    error = {"type": "ERROR", "object": failure(410, "Expired", "made by the test")}
+                    return await self.send_event(writer, json.dumps(error).encode() + b"\n")
+                if not waiting.done():
+                    continue
+                line, waiting = waiting.result(), None
+                if line is None:
+                    return None
+                if not line:
+                    writer.write(b"0\r\n\r\n")
+                    return await writer.drain()
+                if line.startswith(b'{"type":"BOOKMARK"') and not stream.bookmarks:
+                    continue
+                if stream.cut_after is not None and stream.events >= stream.cut_after:
+                    stream.cut_after = None
+                    writer.write(f"{len(line):x}\r\n".encode() + line[:len(line) // 2])
+                    return await writer.drain()
+                stream.events += 1
+                for _ in range(2 if stream.doubled else 1):
+                    await self.send_event(writer, line)
+        finally:
+            if waiting:
+                waiting.cancel()
 
     @staticmethod
-    def send_event(writer, event):
-        line = json.dumps(event).encode() + b"\n"
+    async def send_event(writer, line):
         writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+        await writer.drain()
 
     async def event(self, reader, buffer):
         """The next line; empty at the end, nothing if it broke off. A server sends several in a chunk, or one in several."""

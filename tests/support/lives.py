@@ -98,13 +98,13 @@ class Witness:
         if "deletionTimestamp" in meta:
             if meta.get("deletionGracePeriodSeconds", 0) > 0:
                 if phase == "Running":
-                    kubelet.ended(meta["name"], 143)
+                    kubelet.ended(pod, 143)
                 self.api.delete(path, {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
         elif "nodeName" not in pod["spec"]:
             self.api.post(path + "/binding", {"metadata": {"name": meta["name"], "uid": meta["uid"]},
                                               "target": {"kind": "Node", "name": NODE}})
         elif phase == "Pending":
-            kubelet.running(meta["name"])
+            kubelet.running(pod)
 
     def wait(self, condition, what, seconds=SECONDS):
         deadline = time.monotonic() + seconds
@@ -187,7 +187,8 @@ class Life:
         self.stage, self.namespace, self.api, self.witness = stage, namespace, stage.api, stage.witness
         self.kubelet = PlayKubelet(stage.api, namespace)
         self.ends = contextlib.ExitStack()
-        self.proxies, self.operators, self.folder = [], [], folder
+        self.proxies, self.operators = [], []
+        self.seen, self.seen_at = None, 0.0
         for number in range(operators):
             proxy = self.ends.enter_context(FaultProxy(stage.cluster.server, stage.cluster.dir / "pki"))
             conf = proxy.kubeconfig(folder / f"{namespace}-{number}.conf")
@@ -269,8 +270,8 @@ class Life:
                   f"counted: {dict(counts)}")
 
     def exits(self, replica, code, attempt=0):
-        self.wait(lambda: self.runs(replica, attempt), f"{replica} runs in attempt {attempt}")
-        self.kubelet.ended(f"{JOB}-{replica}", code)
+        pod = self.wait(lambda: self.runs(replica, attempt) and self.pod(replica), f"{replica} runs in attempt {attempt}")
+        self.kubelet.ended(pod, code)
 
     def shows(self, condition):
         self.wait(lambda: self.has(condition), condition)
@@ -297,12 +298,12 @@ class Life:
         return Outcome(state, self.witness.tally(self.namespace))
 
     def is_quiet(self, seconds):
-        """Nobody has written anything for so long, and nothing is under way."""
-        marks = [self.witness.last_change[self.namespace]]
-        writes = sum(proxy.write_count() for proxy in self.proxies)
-        if writes != getattr(self, "writes_seen", None):
-            self.writes_seen, self.writes_at = writes, time.monotonic()
-        return (time.monotonic() - max(*marks, self.writes_at) > seconds and not any(proxy.open for proxy in self.proxies))
+        """Nobody has written anything for so long, nothing is under way, and the operators see what there is."""
+        watching = all(proxy.stream(resource).watches for proxy in self.proxies for resource in WATCHED)
+        state = (watching, self.witness.last_change[self.namespace], [proxy.write_count() for proxy in self.proxies])
+        if state != self.seen:
+            self.seen, self.seen_at = state, time.monotonic()
+        return watching and time.monotonic() - self.seen_at > seconds and not any(proxy.open for proxy in self.proxies)
 
     def settle(self, seconds=1.0, within=SECONDS):
         deadline = time.monotonic() + within
