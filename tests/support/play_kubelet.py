@@ -20,8 +20,11 @@ class PlayKubelet:
         self.api, self.namespace, self.name = api, namespace, container
 
     def write(self, pod, status):
-        path = f"/api/v1/namespaces/{self.namespace}/pods/{urllib.parse.quote(pod)}/status"
-        return self.api.patch(path, {"status": status}, kind="strategic")
+        """`pod` is a name, or the object, and then no other pod of its name is meant."""
+        meta = {"name": pod} if isinstance(pod, str) else pod["metadata"]
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{urllib.parse.quote(meta['name'])}/status"
+        patch = {"status": status, **({"metadata": {"uid": meta["uid"]}} if "uid" in meta else {})}
+        return self.api.patch(path, patch, kind="strategic")
 
     def container(self, state, restarts, ready, last_state=None):
         return [{"name": self.name, "image": "played", "imageID": "", "restartCount": restarts, "ready": ready,

@@ -100,14 +100,16 @@ bool Deeds::Learn(Kind kind, const Json& object) {
 // ---- The job itself
 
 void Deeds::ReadJob(const Key& key, Done done) {
+  const StoredJob* known = know_.jobs.Find(key);
   Ask(
       key.name_space, [path = JobPath(key)] { return Request{.path = path}; },
       [this](const Json* object) { know_.jobs.Apply(*object); },
-      [this, key, done = std::move(done)](std::optional<Error> error) {
+      [this, key, uid = known ? known->uid : "",
+       done = std::move(done)](std::optional<Error> error) {
         if (!error || error->kind() != ErrorKind::kNotFound) return done(std::move(error));
-        if (const StoredJob* stored = know_.jobs.Find(key)) {
-          know_.jobs.Drop(key, stored->uid, stored->version);
-        }
+        // Not one that was made since we asked.
+        const StoredJob* stored = know_.jobs.Find(key);
+        if (stored && stored->uid == uid) know_.jobs.Drop(key, uid, stored->version);
         done(std::nullopt);
       });
 }
