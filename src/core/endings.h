@@ -7,7 +7,7 @@
 namespace core {
 
 // True once nothing that Reconcile will ever decide rests on seeing this ended incarnation again:
-// it counted as done, its failure was answered with another attempt, or the job is over.
+// it counted as done, its failure was answered with another attempt, the job is suspended, or over.
 bool IsTakenIn(const api::Job& job, const api::JobStatus& published, const ReplicaState& ended);
 
 }  // namespace core
