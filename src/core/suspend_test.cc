@@ -1,6 +1,7 @@
 // Suspend and resume (training-operator's G2, G3), stop and revival.
 #include <gtest/gtest.h>
 
+#include "core/endings.h"
 #include "core/testing.h"
 
 namespace core {
@@ -75,6 +76,14 @@ TEST(Suspend, NobodyOfTheOldGenerationIsTakenForANewOneAfterResume) {
   EXPECT_EQ(StoppedIds(d), (std::vector{kWorker0, kWorker1}));
   EXPECT_TRUE(Started(d).empty());
   EXPECT_EQ(world.Settle().Live()[kWorker0], 1);
+}
+
+TEST(Suspend, WaitsForNoEndingOfThoseItEnded) {
+  World world(MakeJob({.worker = 2}));
+  world.Settle();
+  const ReplicaState ended = Exited(Worker(0, Phase::kFailed), 143);
+  EXPECT_FALSE(IsTakenIn(world.job, world.job.status, ended));
+  EXPECT_TRUE(IsTakenIn(world.job, Suspend(world, true), ended));
 }
 
 TEST(Suspend, DuringBackoffForgetsTheRestartingCondition) {

@@ -4,7 +4,8 @@
         …
         operator.metrics()
 
-Keywords are its flags. The CRD comes with it; its admission webhook is not registered, so nothing is refused.
+Keywords are its flags. The CRD comes with it, unless `own_crd=False` says that there is one; its admission webhook is not
+registered, so nothing is refused.
 """
 
 import contextlib
@@ -53,7 +54,8 @@ def create(api, path, value):
 
 def prepare(cluster, crd):
     api = cluster.api
-    api.patch(CRD + "?fieldManager=go-operator", crd, kind="apply")  # too large for any other way of applying
+    if crd:
+        api.patch(CRD + "?fieldManager=go-operator", crd, kind="apply")  # too large for any other way of applying
     create(api, "/api/v1/namespaces", {"metadata": {"name": "kubeflow"}})
     create(api, "/api/v1/namespaces/kubeflow/secrets", {"metadata": {"name": "training-operator-webhook-cert"}})
     cluster.wait(lambda: holds(api.get(CRD), "Established"), "the CRD is established")
@@ -74,9 +76,9 @@ def command(cluster, program, flags):
 
 
 @contextlib.contextmanager
-def go_operator(cluster, **flags):
+def go_operator(cluster, own_crd=True, **flags):
     folder = binaries.ensure(binaries.OPERATOR)
-    prepare(cluster, (folder / "kubeflow.org_tfjobs.yaml").read_text())
+    prepare(cluster, (folder / "kubeflow.org_tfjobs.yaml").read_text() if own_crd else None)
     control.start(cluster.state, NAME, command(cluster, folder / "training-operator.v1", flags))
     operator = GoOperator(cluster)
     try:

@@ -4,7 +4,8 @@
     kubelet.running("mnist-worker-0")
     kubelet.ended("mnist-worker-0", exit_code=137, reason="OOMKilled")
 
-A pod that is on no node is deleted at once when somebody deletes it; nothing has to be played for that.
+A pod that is on no node is deleted at once when somebody deletes it; nothing has to be played for that. One that has a
+place (`place`) is deleted when its kubelet says so (`gone`).
 """
 
 import datetime
@@ -55,6 +56,16 @@ class PlayKubelet:
             "phase": "Failed" if exit_code else "Succeeded",
             "conditions": self.conditions(False, "PodFailed" if exit_code else "PodCompleted"),
             "containerStatuses": self.container({"terminated": terminated}, restarts, ready=False)})
+
+    def place(self, pod, node="played"):
+        """Binds the pod to a node, which need not exist."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{urllib.parse.quote(pod)}/binding"
+        return self.api.post(path, {"target": {"kind": "Node", "name": node}})
+
+    def gone(self, pod, uid):
+        """Nothing of a deleted pod runs any more, so that the API server may forget it."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{urllib.parse.quote(pod)}"
+        return self.api.delete(path, {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}})
 
     def evicted(self, pod, message="The node was low on resource: memory."):
         """The pod failed without its container having said anything."""
