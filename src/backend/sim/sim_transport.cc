@@ -99,6 +99,7 @@ struct SimTransport::State : std::enable_shared_from_this<SimTransport::State> {
   std::optional<Version> stale;
   Time stalled_until;
   bool dead = false;
+  bool news = false;
   std::list<std::weak_ptr<OpenStream>> streams;
 
   State(World in, std::function<void()> on_kill) : world(in), killed(std::move(on_kill)) {}
@@ -138,6 +139,7 @@ struct SimTransport::State : std::enable_shared_from_this<SimTransport::State> {
 
   void Come(const std::shared_ptr<Call>& call, Result<Response> response) {
     if (std::exchange(call->done, true)) return;
+    news = true;
     std::exchange(call->answer, nullptr)(std::move(response));
   }
 
@@ -286,6 +288,7 @@ struct SimTransport::State : std::enable_shared_from_this<SimTransport::State> {
   // In two pieces, as networks do.
   void Data(const StreamPtr& stream, std::string_view bytes) {
     if (stream->closed || dead) return;
+    news = true;
     Hear(stream);
     const size_t cut = bytes.size() * static_cast<size_t>(world.random.Below(100)) / 100;
     if (cut > 0) stream->data(bytes.substr(0, cut));
@@ -299,6 +302,7 @@ struct SimTransport::State : std::enable_shared_from_this<SimTransport::State> {
 
   void End(const StreamPtr& stream, Result<Response> how) {
     if (dead || std::exchange(stream->closed, true)) return;
+    news = true;
     std::exchange(stream->end, nullptr)(std::move(how));
   }
 
@@ -361,6 +365,7 @@ void SimTransport::OnWrite(std::function<void(int32_t)> hook) {
 }
 void SimTransport::CutStreams(bool gone) { state_->CutStreams(gone); }
 void SimTransport::Stall(Duration duration) { state_->Stall(duration); }
+bool SimTransport::TakeNews() { return std::exchange(state_->news, false); }
 
 void SimTransport::SetStale(std::optional<Version> version) {
   state_->stale = version;

@@ -48,6 +48,8 @@ class SimTransport : public kube::Transport {
   void CutStreams(bool gone);
   // Nothing comes through for so long.
   void Stall(base::Duration duration);
+  // Whether anything was answered or told since this was last asked.
+  bool TakeNews();
 
   struct State;
 

@@ -60,7 +60,7 @@ void Traffic::Check(const kube::Request& request, const Target& target) {
 
 kube::Response Traffic::Served(ApiServer& server, const kube::Request& request) {
   const std::optional<Target> target = TargetOf(request.path);
-  if (!target) return server.Serve(request);
+  if (!target || !IsWrite(request)) return server.Serve(request);
   const std::string key = KeyOf(target->name_space, target->name);
   const Object before = server.store().Get(*target->resource, key);
   kube::Response response = server.Serve(request);
