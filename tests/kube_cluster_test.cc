@@ -9,7 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/strings.h"
 #include "io/clock.h"
+#include "io/process.h"
 #include "kube/api.h"
 #include "kube/client.h"
 #include "kube/events.h"
@@ -156,6 +158,29 @@ TEST_F(ClusterTest, AWatchMirrorsTheCollection) {
   mirrors({{"b", "y"}, {"c", "x"}, {"d", "x"}});
   EXPECT_EQ(mirror.lists, 1);
   EXPECT_EQ(mirror.troubles, std::vector<std::string>{});
+}
+
+// KUBE_TEST_RESTART is a command, words with spaces between, that restarts the API server.
+TEST_F(ClusterTest, AWatchLivesThroughARestartOfTheServer) {
+  const char* command = std::getenv("KUBE_TEST_RESTART");
+  if (!command) GTEST_SKIP() << "no way to restart the server: KUBE_TEST_RESTART is not set";
+  ASSERT_TRUE(client->Create(ConfigMaps(), ConfigMap("before")));
+  Mirror mirror;
+  Watch watch(*server, {.path = ConfigMaps(), .label_selector = "t=1"}, mirror, 1);
+  const auto until = [&](const std::function<bool()>& condition) {
+    PollUntil([&] {
+      watch.Advance(io::Now());
+      return condition();
+    });
+  };
+  until([&] { return mirror.objects.contains("before"); });
+  io::Spawn restart{.env = io::Environment(), .error = 2};
+  for (const auto word : base::Split(command, ' ')) restart.argv.emplace_back(word);
+  const auto ran = io::RunToItsEnd(restart, kPatience, 1 << 20);
+  ASSERT_TRUE(ran && ran->status == 0) << (ran ? ran->output : ran.error().text());
+  until([&] { return client->Create(ConfigMaps(), ConfigMap("after")).has_value(); });
+  until([&] { return mirror.objects.contains("after"); });
+  EXPECT_TRUE(mirror.objects.contains("before"));
 }
 
 TEST_F(ClusterTest, AListInManyPagesIsWhole) {
