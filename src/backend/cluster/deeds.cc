@@ -37,8 +37,6 @@ Json Stored(const api::Job& job, const api::JobStatus& status, bool with_selecto
   return out;
 }
 
-JsonObject OfUid(const std::string& uid) { return {{"preconditions", JsonObject{{"uid", uid}}}}; }
-
 }  // namespace
 
 Deeds::Deeds(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, const Settings& settings)
@@ -130,16 +128,15 @@ void Deeds::Publish(const StoredJob& stored, const api::JobStatus& status, Done 
 }
 
 void Deeds::DeleteJob(const JobPtr& job, Done done) {
-  JsonObject options = OfUid(job->metadata.uid);
-  options["propagationPolicy"] = "Background";
   Delete(
-      job->metadata.name_space, JobPath(KeyOf(*job)), std::move(options),
+      job->metadata.name_space, JobPath(KeyOf(*job)), job->metadata.uid,
+      {{"propagationPolicy", "Background"}},
       [this, job](const Json* object) {
         if (!object) return;
         chronicle_.Deleted(*job);
         chronicle_.Tell(*job, {false, "SuccessfulDeleteJob", "Deleted job: " + job->metadata.name});
       },
-      std::move(done));
+      [this](const Json* object) { know_.jobs.Apply(*object); }, std::move(done));
 }
 
 // ---- Making
@@ -225,36 +222,50 @@ void Deeds::LookAt(const JobPtr& job, Kind kind, const Key& key, const Error& ta
 
 // ---- Taking away
 
-void Deeds::Delete(const std::string& name_space, std::string path, JsonObject options, Found found,
-                   Done done) {
+void Deeds::Delete(const std::string& name_space, const std::string& path, const std::string& uid,
+                   JsonObject options, Found found, Found learn, Done done) {
   options["apiVersion"] = "v1";
   options["kind"] = "DeleteOptions";
+  options["preconditions"] = JsonObject{{"uid", uid}};
+  const Done missing = [found, done](std::optional<Error> error) {
+    const bool gone = error && error->kind() == ErrorKind::kNotFound;
+    if (gone) found(nullptr);
+    done(gone ? std::nullopt : std::move(error));
+  };
   Ask(
       name_space,
-      [path = std::move(path), body = base::CompactJson(options)] {
-        return Request{"DELETE", path, kJson, body};
-      },
+      [path, body = base::CompactJson(options)] { return Request{"DELETE", path, kJson, body}; },
       found,
-      [found, done = std::move(done)](std::optional<Error> error) {
-        const bool gone =
-            error && (error->kind() == ErrorKind::kNotFound || error->kind() == ErrorKind::kTaken);
-        if (gone) found(nullptr);
-        done(gone ? std::nullopt : std::move(error));
+      [=, this](std::optional<Error> error) {
+        if (!error || error->kind() != ErrorKind::kTaken) return missing(std::move(error));
+        // Most likely the name is another's by now. If it is not, nothing was deleted.
+        auto refused = std::make_shared<std::optional<Error>>();
+        Ask(
+            name_space, [path] { return Request{.path = path}; },
+            [=](const Json* object) {
+              learn(object);
+              const Json* metadata = base::Find(*object, "metadata");
+              if (!metadata || base::StringOr(*metadata, "uid") == uid) *refused = error;
+            },
+            [=](std::optional<Error> second) {
+              missing(second ? std::move(second) : std::move(*refused));
+            });
       });
 }
 
 void Deeds::DeletePod(const JobPtr& job, const Pod& pod, std::optional<int64_t> grace, Done done) {
-  JsonObject options = OfUid(pod.uid);
+  JsonObject options;
   if (grace) options["gracePeriodSeconds"] = *grace;
   Delete(
-      pod.key.name_space, PathOf(Kind::kPod, pod.key.name_space, pod.key.name), std::move(options),
+      pod.key.name_space, PathOf(Kind::kPod, pod.key.name_space, pod.key.name), pod.uid,
+      std::move(options),
       [this, job, pod](const Json* object) {
         if (!object) return know_.pods.Drop(pod.key, pod.uid, pod.version);
         TookAway(*object, pod);
         if (pod.replica.deleting) return;
         chronicle_.Tell(*job, {false, "SuccessfulDeletePod", "Deleted pod: " + pod.key.name});
       },
-      std::move(done));
+      [this](const Json* object) { Learn(Kind::kPod, *object); }, std::move(done));
 }
 
 // What the server says of a pod after a deed of ours: there still, or gone with its last finalizer.
@@ -295,20 +306,20 @@ void Deeds::Release(const Pod& pod, Done done) {
 void Deeds::DeleteService(const JobPtr& job, const Service& service, Done done) {
   Delete(
       service.key.name_space, PathOf(Kind::kService, service.key.name_space, service.key.name),
-      OfUid(service.uid),
+      service.uid, {},
       [this, job, service](const Json* object) {
         know_.services.Drop(service.key, service.uid, service.version);
         if (!object) return;
         chronicle_.Tell(*job,
                         {false, "SuccessfulDeleteService", "Deleted service: " + service.key.name});
       },
-      std::move(done));
+      [this](const Json* object) { Learn(Kind::kService, *object); }, std::move(done));
 }
 
 void Deeds::DeletePodGroup(const JobPtr& job, const PodGroup& group, Done done) {
   Delete(
       group.key.name_space, PathOf(Kind::kPodGroup, group.key.name_space, group.key.name),
-      OfUid(group.uid),
+      group.uid, {},
       [this, job, group](const Json* object) {
         know_.pod_groups.Drop(group.key, group.uid, group.version);
         if (!object) return;
@@ -317,7 +328,7 @@ void Deeds::DeletePodGroup(const JobPtr& job, const PodGroup& group, Done done) 
         chronicle_.Tell(*job,
                         {false, "SuccessfulDeletePodGroup", "Deleted PodGroup: " + group.key.name});
       },
-      std::move(done));
+      [this](const Json* object) { Learn(Kind::kPodGroup, *object); }, std::move(done));
 }
 
 }  // namespace backend::cluster

@@ -71,9 +71,9 @@ class Deeds {
   void Create(const JobPtr& job, Kind kind, const std::string& name,
               std::function<base::Json()> make, Done done);
   void LookAt(const JobPtr& job, Kind kind, const Key& key, const base::Error& taken, Done done);
-  // `found` gets nothing when there was no such object of that UID.
-  void Delete(const std::string& name_space, std::string path, base::JsonObject options,
-              Found found, Done done);
+  // `found` gets nothing when there was no such object of that UID; `learn` what has its name then.
+  void Delete(const std::string& name_space, const std::string& path, const std::string& uid,
+              base::JsonObject options, Found found, Found learn, Done done);
   bool Learn(Kind kind, const base::Json& object);
   void TookAway(const base::Json& object, const Pod& pod);
 

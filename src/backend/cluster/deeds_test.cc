@@ -10,9 +10,12 @@ namespace {
 
 using kube::testing::kStart;
 using testing::JobObject;
+using testing::PodObject;
 
 const Key kJob{"team-a", "mnist"};
+const Key kPod{"team-a", "mnist-worker-0"};
 constexpr const char* kNotFound = R"({"kind":"Status","code":404,"reason":"NotFound"})";
+constexpr const char* kConflict = R"({"kind":"Status","code":409,"reason":"Conflict"})";
 
 struct Silent : Chronicle {
   void Tell(const api::Job&, const core::Event&) override {}
@@ -30,6 +33,7 @@ struct DeedsTest : ::testing::Test {
   Pacer pacer{transport};
   Silent chronicle;
   const Settings settings;
+  const Deeds::JobPtr job = std::make_shared<const api::Job>(testing::MakeJob());
   Deeds deeds{{jobs, pods, services, groups}, pacer, chronicle, settings};
   int answers = 0;
   std::optional<base::Error> error;
@@ -42,10 +46,10 @@ struct DeedsTest : ::testing::Test {
   }
   // The job of the tests under another UID, made later.
   base::Json Successor() {
-    base::Json job = JobObject();
-    job.get_object()["metadata"].get_object()["uid"] = "u-2";
-    job.get_object()["metadata"].get_object()["resourceVersion"] = "12";
-    return job;
+    base::Json next = JobObject();
+    next.get_object()["metadata"].get_object()["uid"] = "u-2";
+    next.get_object()["metadata"].get_object()["resourceVersion"] = "12";
+    return next;
   }
 };
 
@@ -75,6 +79,48 @@ TEST_F(DeedsTest, AJobMadeWhileThereWasNoneIsKept) {
   jobs.Apply(Successor());
   transport.Reply(404, kNotFound);
   EXPECT_TRUE(jobs.Find(kJob));
+}
+
+TEST_F(DeedsTest, ADeletionThatIsRefusedForAnotherReasonThanItsUidIsNotTakenForDone) {
+  const base::Json pod = PodObject("", "");
+  pods.Apply(pod);
+  deeds.DeletePod(job, *pods.Find(kPod), 0, Done());
+  pacer.Advance(kStart);
+  transport.Reply(409, kConflict);
+  pacer.Advance(kStart);
+  ASSERT_EQ(transport.asked.size(), 1u);
+  EXPECT_EQ(transport.asked[0].request.method, "GET");
+  transport.Reply(200, base::CompactJson(pod));
+  EXPECT_TRUE(pods.Find(kPod));
+  EXPECT_EQ(answers, 1);
+  EXPECT_TRUE(error) << "so that it is tried again";
+}
+
+TEST_F(DeedsTest, ADeletionOfAPodWhoseNameIsAnothersLearnsOfThatOne) {
+  pods.Apply(PodObject("", ""));
+  deeds.DeletePod(job, *pods.Find(kPod), 0, Done());
+  pacer.Advance(kStart);
+  transport.Reply(409, kConflict);
+  pacer.Advance(kStart);
+  base::Json other = PodObject("", "");
+  other.get_object()["metadata"].get_object()["uid"] = "p-2";
+  other.get_object()["metadata"].get_object()["resourceVersion"] = "12";
+  transport.Reply(200, base::CompactJson(other));
+  ASSERT_TRUE(pods.Find(kPod));
+  EXPECT_EQ(pods.Find(kPod)->uid, "p-2");
+  EXPECT_EQ(answers, 1);
+  EXPECT_FALSE(error);
+}
+
+TEST_F(DeedsTest, ADeletionOfAPodThatWentMeanwhileForgetsIt) {
+  pods.Apply(PodObject("", ""));
+  deeds.DeletePod(job, *pods.Find(kPod), 0, Done());
+  pacer.Advance(kStart);
+  transport.Reply(409, kConflict);
+  pacer.Advance(kStart);
+  transport.Reply(404, kNotFound);
+  EXPECT_FALSE(pods.Find(kPod));
+  EXPECT_FALSE(error);
 }
 
 }  // namespace
