@@ -3,7 +3,7 @@
 import pytest
 
 from cluster import Cluster
-from yard import ROOT
+from trainyard_operator import install_crd, operator
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +17,13 @@ def node():
 def tfjobs():
     """An API server that knows TFJob; nobody looks after the jobs."""
     with Cluster.up() as cluster:
-        cluster.kubectl("apply", "-f", ROOT / "deploy/crd.yaml")
-        for version in ("v1", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1"):
-            cluster.wait(lambda: cluster.api.get(f"/apis/kubeflow.org/{version}/tfjobs"), f"TFJob {version}")
+        install_crd(cluster)
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def operated(node):
+    """A whole Kubernetes that knows TFJob, and our operator at work: `operated.operator`."""
+    install_crd(node)
+    with operator(node) as node.operator:
+        yield node
