@@ -44,11 +44,11 @@ std::string AcceptFor(const std::string& key) {
 Result<HttpResponse> ParseHead(std::string_view head) {
   const auto lines = base::Split(head, '\n');
   const auto words = base::Split(base::Trim(lines[0]), ' ');
-  const auto status = words.size() > 1 ? base::ParseInt(words[1]) : std::nullopt;
-  if (!words[0].starts_with("HTTP/1.") || !status || *status < 100 || *status > 999) {
+  const int64_t status = words.size() > 1 ? base::ParseInt(words[1]).value_or(0) : 0;
+  if (!words[0].starts_with("HTTP/1.") || status < 100 || status > 999) {
     return std::unexpected(Failed("the server does not speak HTTP"));
   }
-  HttpResponse response{.status = static_cast<int>(*status)};
+  HttpResponse response{.status = static_cast<int>(status)};
   for (const std::string_view line : std::vector(lines.begin() + 1, lines.end())) {
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
