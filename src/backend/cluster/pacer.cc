@@ -8,6 +8,9 @@ namespace {
 
 constexpr double kFirstWindow = 16;
 constexpr double kLargestWindow = 48;
+// Slow answers alone do not make it smaller: whoever keeps the server busy may be somebody else,
+// who does not yield. A server that cannot take as many says so (429).
+constexpr double kSmallestSlowWindow = 8;
 constexpr base::Duration kPatience = std::chrono::seconds(30);
 constexpr base::Duration kPause = std::chrono::seconds(1);
 constexpr base::Duration kLongestPause = std::chrono::seconds(30);
@@ -90,7 +93,7 @@ void Pacer::Learn(base::Time now) {
     if (took > quick_ * kSlow + kSlack) {
       // Once for each window of answers: they all tell of the same crowd.
       if (one.sent >= reduced_at_) {
-        window_ = std::max(1.0, window_ * 0.8);
+        window_ = std::max(std::min(window_, kSmallestSlowWindow), window_ * 0.8);
         reduced_at_ = now;
       }
     } else {
