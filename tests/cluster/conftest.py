@@ -3,7 +3,9 @@
 import pytest
 
 from cluster import Cluster
+from lives import Stage
 from trainyard_operator import install_crd, operator
+from trials import make_references
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +29,17 @@ def operated(node):
     install_crd(node)
     with operator(node) as node.operator:
         yield node
+
+
+@pytest.fixture(scope="session")
+def stage(tfjobs, tmp_path_factory):
+    """There jobs live, with a node that is played and an operator for each."""
+    stage = Stage(tfjobs, tmp_path_factory.mktemp("lives"))
+    yield stage
+    stage.close()
+
+
+@pytest.fixture(scope="session")
+def references(stage):
+    """What each workload comes to without faults."""
+    return make_references(stage)

@@ -1,106 +1,73 @@
-"""The operator on a real API server with a fault at each of its writes: every job ends as if nothing had happened.
+"""The operator on a real API server, disturbed at its writes and in what it sees: every job ends as if nothing had happened.
 
-A trial is a workload, a write and a kind of fault. It must come to the same objects, owners, specs, conditions and counters as
-the workload without faults, with as many creations and deletions of each object: a right end that was reached by a needless
-restart is wrong. A failing trial prints the line that runs it alone.
-
-Which trials run follows from FAULT_SEED, which is printed; SOAK=1 runs ten times as many.
+A trial must come to the same objects, owners, specs, conditions and counters as the workload without faults, with as many
+creations and deletions of each object: a right end that was reached by a needless restart is wrong.
 """
 
-import collections
-import concurrent.futures
-import os
-import random
-
-import pytest
+import threading
 
 from fault_proxy import KINDS
-from lives import Stage
-from workloads import WORKLOADS
-
-SOAK = os.environ.get("SOAK") == "1"
-SEED = int(os.environ.get("FAULT_SEED") or random.randrange(10**6))
-TRIALS = int(os.environ.get("FAULT_TRIALS") or (360 if SOAK else 36))
-AT_ONCE = 6
-QUIET = 0.8  # seconds without a word, with all watches open, until a life counts as over
-
-
-@pytest.fixture(scope="module")
-def stage(tfjobs, tmp_path_factory):
-    stage = Stage(tfjobs, tmp_path_factory.mktemp("lives"))
-    yield stage
-    stage.close()
-
-
-def in_parallel(work, items):
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(work, items))
-
-
-def live(stage, name):
-    """A life without faults: what it came to, and its writes."""
-    with stage.life() as life:
-        WORKLOADS[name](life)
-        outcome = life.settle(QUIET)
-        assert not life.violations()
-        return outcome, [write.label for write in life.proxy.writes]
-
-
-@pytest.fixture(scope="module")
-def references(stage):
-    """Of each workload: what it comes to, and the writes that every life of it has. Two lives must agree."""
-    names = [name for name in WORKLOADS for _ in range(2)]
-    lives = in_parallel(lambda name: live(stage, name), names)
-    out = {}
-    for name, (one, its), (other, others) in zip(WORKLOADS, lives[::2], lives[1::2]):
-        differences = other.differences(one)
-        assert not differences, f"{name} ends in two ways without any fault:\n" + "\n".join(differences)
-        out[name] = one, [label for label in its if label in set(others)]
-    return out
-
-
-def judge(life, expected):
-    """Nothing, or what is wrong with how it ended."""
-    differences = life.becomes(expected, QUIET).differences(expected) + life.violations()
-    if not differences:
-        return ""
-    return "\n".join([*differences, "writes:", *life.told(), "the operator said:", life.operator.log.read_text()[-2000:]])
-
-
-def trial(stage, references, name, label, kind):
-    """(whether the fault was made, what is wrong)."""
-    with stage.life() as life:
-        life.proxy.fault(label, kind, kill=life.operator.kill_and_start)
-        try:
-            WORKLOADS[name](life)
-            wrong = judge(life, references[name][0])
-        except AssertionError as error:
-            wrong = "\n".join([str(error), "writes:", *life.told(), "the operator said:", life.operator.log.read_text()[-2000:]])
-        return label not in life.proxy.faults, wrong
-
-
-def chosen(references):
-    if os.environ.get("FAULT"):
-        return [tuple(os.environ["FAULT"].split(" / "))]
-    rng, out = random.Random(SEED), []
-    names, kinds = list(references), list(KINDS)
-    rng.shuffle(names)
-    rng.shuffle(kinds)
-    for number in range(TRIALS):
-        name = names[number % len(names)]
-        out.append((name, rng.choice(references[name][1]), kinds[(number + number // len(names)) % len(kinds)]))
-    return out
+from trials import SOAK, choose, judge, run
 
 
 def test_a_fault_at_any_write_changes_nothing_in_the_end(stage, references):
-    trials = chosen(references)
-    print(f"FAULT_SEED={SEED}: {len(trials)} trials")
-    results = in_parallel(lambda one: trial(stage, references, *one), trials)
-    made, failed = collections.Counter(), []
-    for one, (reached, wrong) in zip(trials, results):
-        made[one[2]] += reached
-        if wrong:
-            failed.append(f"FAULT='{' / '.join(one)}' python -m pytest {os.path.relpath(__file__)} -k any_write\n{wrong}")
-    print(f"{sum(made.values())} of {len(trials)} faults made, {len(failed)} wrong: {dict(made)}")
-    assert not failed, "\n\n".join(failed)
-    assert sum(made.values()) >= 0.7 * len(trials), "too many writes were never made"
+    def trial(name, kind, label):
+        with stage.life() as life:
+            life.proxy.fault(label, kind, kill=life.operator.kill_and_start)
+            wrong = judge(life, name, references[name])
+            return label not in life.proxy.faults, wrong
+
+    trials = [(name, kind, rng.choice(references[name].labels))
+              for name, kind, rng in choose(360 if SOAK else 36, references, KINDS)]
+    run(trials, trial, "tests/cluster/test_faults.py -k any_write")
+
+
+VIEWS = ("held", "cut", "gone", "doubled", "as it was")
+
+
+def disturb(life, kind, resource, number, label):
+    """Makes one view wrong. `number` says how far into the stream, or back; `label` when."""
+    stream = life.proxy.stream(resource)
+    if kind == "cut":
+        stream.cut_after = number
+    elif kind == "gone":
+        stream.gone_after = number
+    elif kind == "doubled":
+        stream.doubled, stream.bookmarks = True, False
+    elif kind == "held":
+        def hold(write):
+            if write.label == label:
+                stream.held = True
+                threading.Timer(0.2 * (number + 1), setattr, (stream, "held", False)).start()
+        life.proxy.on_write = hold
+    else:
+        life.proxy.fault(label, "kill answered", kill=lambda: travel(life, stream, number))
+
+
+def travel(life, stream, number):
+    """A new operator sees one resource as it was before the last writes, and for a second nothing since."""
+    versions = [write.version for write in life.proxy.writes if write.version]
+    stream.list_version, stream.held = versions[-min(number + 1, len(versions))], True
+
+    def back():
+        stream.list_version, stream.held = None, False
+    threading.Timer(1.0, back).start()
+    life.operator.kill_and_start()
+
+
+def test_a_view_that_is_old_or_broken_changes_nothing_in_the_end(stage, references):
+    def trial(name, kind, resource, number, label):
+        with stage.life() as life:
+            disturb(life, kind, resource, int(number), label)
+            wrong = judge(life, name, references[name])
+            stream = life.proxy.stream(resource)
+            done = {"cut": stream.cut_after is None, "gone": stream.gone_after is None}
+            reached = done.get(kind, kind == "doubled" or label in {write.label for write in life.proxy.writes})
+            return reached, wrong
+
+    def details(name, kind, rng):
+        resource = rng.choice(("pods", "tfjobs", "services"))
+        return (name, kind, resource, str(rng.randrange(references[name].events[resource])), rng.choice(references[name].labels))
+
+    trials = [details(*one) for one in choose(150 if SOAK else 15, references, VIEWS)]
+    run(trials, trial, "tests/cluster/test_faults.py -k a_view")

@@ -36,7 +36,7 @@ class Write:
     path: str
     digest: str  # of the body
     status: int | None = None  # what the operator was told; None: nothing, or not yet
-    object: dict | None = None  # what it sent
+    version: str = ""  # of what was stored
 
 
 @dataclasses.dataclass
@@ -118,7 +118,7 @@ class FaultProxy:
         self.counts, self.faults = collections.Counter(), {}
         self.streams = collections.defaultdict(Stream)
         self.kept, self.clients = [], set()
-        self.on_write = lambda write: None  # before it is sent; may block, for faults that are made elsewhere
+        self.on_write = lambda write: None  # before it is sent; for what is made elsewhere
         self.stall_seconds, self.retry_after = 2.0, 1
         self.closed = False
 
@@ -236,7 +236,7 @@ class FaultProxy:
         self.counts[label] += 1
         apart = resource in APART or label.endswith(" dry")
         kept = self.apart if apart else self.writes
-        write = Write(len(kept) + 1, f"{label}#{self.counts[label]}", path, hashlib.sha256(body).hexdigest()[:12], object=value)
+        write = Write(len(kept) + 1, f"{label}#{self.counts[label]}", path, hashlib.sha256(body).hexdigest()[:12])
         if not apart:
             self.check(method, label, value)
             self.on_write(write)
@@ -262,6 +262,7 @@ class FaultProxy:
             extra = f"Retry-After: {self.retry_after}\r\n" if status == 429 else ""
         else:
             status, out, extra = await self.forward(*request)
+            write.version = json.loads(out).get("metadata", {}).get("resourceVersion", "") if status < 300 else ""
         if kind == "500 stored":
             status, out = 500, json.dumps(failure(500, "InternalError", "made by the test")).encode()
         if kind == "kill stored":

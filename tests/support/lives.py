@@ -210,14 +210,12 @@ class Life:
     def jobs(self):
         return JOBS.format(self.namespace)
 
-    def submit(self, policy=None, **replicas):
-        """`Worker=2`: replicas of a role. A tuple has the restart policy too."""
-        specs = {}
-        for role, given in replicas.items():
-            count, restart = given if isinstance(given, tuple) else (given, "ExitCode")
-            pod = {"automountServiceAccountToken": False, "containers": [{"name": "tensorflow", "image": "played"}]}
-            specs[role] = {"replicas": count, "restartPolicy": restart, "template": {"spec": pod}}
-        self.api.post(self.jobs, {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": JOB},
+    def submit(self, policy=None, name=JOB, **replicas):
+        """`Worker=2`: replicas of a role."""
+        pod = {"automountServiceAccountToken": False, "containers": [{"name": "tensorflow", "image": "played"}]}
+        specs = {role: {"replicas": count, "restartPolicy": "ExitCode", "template": {"spec": pod}}
+                 for role, count in replicas.items()}
+        self.api.post(self.jobs, {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": name},
                                   "spec": {"runPolicy": {"cleanPodPolicy": "Running", **(policy or {})}, "tfReplicaSpecs": specs}})
 
     def edit(self, **spec):
@@ -231,24 +229,24 @@ class Life:
 
     # -- what is there
 
-    def job(self):
-        return self.witness.objects["tfjobs"].get((self.namespace, JOB))
+    def job(self, name=JOB):
+        return self.witness.objects["tfjobs"].get((self.namespace, name))
 
-    def pod(self, replica):
-        return self.witness.objects["pods"].get((self.namespace, f"{JOB}-{replica}"))
+    def pod(self, replica, name=JOB):
+        return self.witness.objects["pods"].get((self.namespace, f"{name}-{replica}"))
 
-    def status(self, *path, default=None):
-        value = (self.job() or {}).get("status")
+    def status(self, *path, name=JOB, default=None):
+        value = (self.job(name) or {}).get("status")
         for key in path:
             value = (value or {}).get(key)
         return default if value is None else value
 
-    def has(self, condition):
-        return any(c["type"] == condition and c["status"] == "True" for c in self.status("conditions", default=[]))
+    def has(self, condition, name=JOB):
+        return any(c["type"] == condition and c["status"] == "True" for c in self.status("conditions", name=name, default=[]))
 
-    def runs(self, replica, attempt, uid=None):
+    def runs(self, replica, attempt, uid=None, name=JOB):
         """Whether its pod of this attempt runs."""
-        pod = self.pod(replica)
+        pod = self.pod(replica, name)
         return (pod and pod["metadata"]["labels"].get(ATTEMPT) == str(attempt) and "deletionTimestamp" not in pod["metadata"] and
                 pod["status"].get("phase") == "Running" and (uid is None or self.owner(pod) == uid))
 
