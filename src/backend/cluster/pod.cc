@@ -51,12 +51,19 @@ std::vector<std::string> Lines(std::string_view text) {
 
 // Somebody or something took the pod away: Kubernetes says so in a condition, in the pod's reason,
 // or by the deletion mark. Empty: nobody did.
-std::string Disruption(const Json& metadata, const Json& status, bool exited) {
+std::string Disruption(const Json& metadata, const Json& status, bool exited,
+                       std::optional<base::Time> finished) {
   const Json& target = Named(At(status, "conditions"), "type", "DisruptionTarget");
   if (StringOr(target, "status") == "True") {
     return fmt::format("{}: {}", StringOr(target, "reason"), StringOr(target, "message"));
   }
-  if (base::Find(metadata, "deletionTimestamp")) return "its pod was deleted";
+  if (const auto until = TimeAt(metadata, "deletionTimestamp")) {
+    // What had failed before is no less a failure because somebody cleared it away since. Within
+    // one second, which is as fine as these times are, the deletion explains it.
+    const base::Time asked =
+        *until - std::chrono::seconds(base::IntOr(metadata, "deletionGracePeriodSeconds", 0));
+    if (!finished || *finished >= asked) return "its pod was deleted";
+  }
   const std::string reason = StringOr(status, "reason");
   // Without an exit status the program did not end by itself: node lost or shut down, evicted, not
   // admitted by the node. But its own time limit is its author's.
@@ -74,12 +81,11 @@ core::Ending ReadEnding(const Json& metadata, const Json& status, const Json& co
   out.code = static_cast<int32_t>(std::clamp<int64_t>(code, 0, 255));
   // Kubernetes tells a kill by 128 + signal, like a shell; a program may return such a number too.
   if (out.code > 128 && out.code <= 128 + 64) out.signal = out.code - 128;
-  const auto finished = TimeAt(terminated, "finishedAt");
+  auto finished = TimeAt(terminated, "finishedAt");
   // A time before the pod was made is the zero time that a runtime reports when it knows none.
-  out.when = finished && *finished >= created
-                 ? *finished
-                 : TimeAt(metadata, "deletionTimestamp").value_or(created);
-  out.disruption = Disruption(metadata, status, exited);
+  if (finished && *finished < created) finished.reset();
+  out.when = finished ? *finished : TimeAt(metadata, "deletionTimestamp").value_or(created);
+  out.disruption = Disruption(metadata, status, exited, finished);
   if (StringOr(terminated, "reason") == "OOMKilled") {
     out.memory_limit_by = "the kubelet";
     const Json& limit = At(At(At(container, "resources"), "limits"), "memory");

@@ -91,6 +91,16 @@ TEST(ReadPod, DoneBeforeItWasDeletedIsDone) {
   EXPECT_TRUE(pod.replica.ending->disruption.empty());
 }
 
+TEST(ReadPod, FailedBeforeItWasDeletedIsAFailure) {
+  const auto failed_at = [](const std::string& when) {
+    return Read(PodObject(kDeleted, R"("phase":"Failed",)" + Terminated(137, "", when)))
+        .replica.ending->disruption;
+  };
+  EXPECT_EQ(failed_at("2026-01-01T00:00:59Z"), "");
+  EXPECT_NE(failed_at("2026-01-01T00:01:00Z"), "") << "within the second of the deletion";
+  EXPECT_NE(failed_at("2026-01-01T00:01:01Z"), "");
+}
+
 TEST(ReadPod, DeletedBeforeANodeHadItHasEnded) {
   const Pod pod =
       Read(PodObject(R"(,"deletionTimestamp":"2026-01-01T00:01:00Z")", R"("phase":"Pending")", ""));
