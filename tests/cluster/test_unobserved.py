@@ -1,6 +1,8 @@
 """What happens while the operator does not look is not lost on it: it is stopped (SIGSTOP), pods end and are deleted, and jobs
 change, and when it goes on everything is counted once and nothing is run again."""
 
+import time
+
 import pytest
 
 from trials import QUIET, SOAK, in_parallel
@@ -25,12 +27,10 @@ def start_many(life):
 
 
 def end_and_delete(life, names, code):
-    """The worker of each job ends, and somebody deletes its pod."""
-    def one(name):
-        pod = life.pod("worker-0", name)
-        life.kubelet.ended(pod, code)
-        life.api.delete(f"/api/v1/namespaces/{life.namespace}/pods/{pod['metadata']['name']}")
-    in_parallel(one, names)
+    """The worker of each job ends, and later somebody deletes its pod."""
+    in_parallel(lambda name: life.kubelet.ended(life.pod("worker-0", name), code), names)
+    time.sleep(2)  # the API's times are whole seconds: so that these tell which came first
+    in_parallel(lambda name: life.api.delete(f"/api/v1/namespaces/{life.namespace}/pods/{name}-worker-0"), names)
 
 
 def stored(life):
