@@ -43,7 +43,7 @@ std::vector<Failure> FailuresIn(const View& view) {
   const auto taken_away = [&](ReplicaId id) {
     Ending gone{.code = 137, .when = when, .disruption = "deleted by somebody"};
     out.push_back({id, gone, BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
-                   view.UnitOf(id).not_before});
+                   view.UnitOf(id).not_before, true});
   };
   for (ReplicaId id : view.status.seen) {
     if (!there.contains(id) && !view.status.completed.contains(id)) taken_away(id);
@@ -70,8 +70,13 @@ std::vector<Failure> FailuresIn(const View& view) {
 Cause FirstCause(const View& view, const std::vector<Failure>& failures,
                  base::Duration clock_resolution) {
   if (BUG(kLatestIsCause)) return {&failures.back(), {}};
-  const auto disruption = std::ranges::find(failures, Meaning::kDisruption, &Failure::meaning);
-  if (disruption != failures.end()) return {&*disruption, {}};
+  const Failure* disruption = nullptr;
+  for (const Failure& f : failures) {
+    // An ending that was seen says who took it away and why.
+    const bool tells_more = !disruption || (disruption->inferred && !f.inferred);
+    if (f.meaning == Meaning::kDisruption && tells_more) disruption = &f;
+  }
+  if (disruption) return {disruption, {}};
   const Failure* first = &failures.front();
   for (const Failure& f : failures) {
     if (f.ending.when >= failures.front().ending.when + clock_resolution) break;

@@ -13,6 +13,7 @@ struct Failure {
   Ending ending;
   Meaning meaning = Meaning::kPermanent;  // never kFine
   std::optional<base::Time> started;
+  bool inferred = false;  // no ending was seen: the replica is gone, or about to be
 };
 
 // Endings that somebody must answer, those taken away without an ending among them; earliest first.

@@ -92,6 +92,19 @@ TEST(Gang, ADisruptionWinsOverAFailureWhereTheOrderIsNotKnown) {
   EXPECT_EQ(d.status.disruptions, 1);
 }
 
+// As in a drain: all are asked to go, one has gone, and only its pod tells that it was evicted.
+TEST(Gang, ADisruptionIsToldInTheWordsOfThoseThatHaveEnded) {
+  World world(MakeJob({.worker = 2}));
+  world.Settle();
+  const Decision d = Judge(world.job, {Deleting(Worker(0, Phase::kRunning)),
+                                       Disrupted(Deleting(Worker(1, Phase::kRunning)))});
+  EXPECT_EQ(d.status.disruptions, 1);
+  ASSERT_EQ(d.status.incidents.size(), 1u);
+  EXPECT_EQ(d.status.incidents[0].replica, kWorker1);
+  EXPECT_EQ(d.status.incidents[0].what, "was taken away: preempted");
+  EXPECT_EQ(d.status.incidents[0].consequences, (std::vector{kWorker0}));
+}
+
 const char kPeerLost[] = "UnavailableError: Collective ops is aborted by: Socket closed";
 
 TEST(Gang, AnEndingThatBlamesAPeerWaitsForThePeers) {
