@@ -61,9 +61,9 @@ def test_two_at_once_know_nothing_of_each_other_and_leave_nothing():
 
 @pytest.mark.parametrize("component", ["etcd", "apiserver"])
 def test_a_restart_keeps_what_was_written(cluster, component):
-    cluster.api.post(CONFIGMAPS, {"metadata": {"name": "kept"}})
+    cluster.api.post(CONFIGMAPS, {"metadata": {"name": f"kept-by-{component}"}})
     cluster.restart(component)
-    assert cluster.api.get(f"{CONFIGMAPS}/kept")["metadata"]["name"] == "kept"
+    assert cluster.api.get(f"{CONFIGMAPS}/kept-by-{component}")["metadata"]["name"] == f"kept-by-{component}"
 
 
 def test_without_etcd_the_api_server_fails_and_status_says_who_is_missing(cluster):
