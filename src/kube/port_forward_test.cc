@@ -89,6 +89,7 @@ TEST_F(PortForwardTest, CarriesBytesBothWays) {
   EXPECT_EQ(seen, "got hello");
   EXPECT_EQ(forward->connections(), 0u);
   EXPECT_EQ(forward->trouble(), "");
+  far.reset();
   EXPECT_TRUE(request.starts_with("GET /api/v1/namespaces/n/pods/p/portforward?ports=8080 "));
 }
 
