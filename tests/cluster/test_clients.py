@@ -12,31 +12,32 @@ STAYS = "echo up; while true; do sleep 1; done"
 # Until somebody says so: kubectl exec POD -- touch /tmp/done
 STAYS_UNTIL_DONE = "echo up; until test -e /tmp/done; do sleep 1; done; echo trained"
 SPACE = "clients"
-JOBS = f"/apis/kubeflow.org/v1/namespaces/{SPACE}/tfjobs"
 
 
 class Space:
     """A namespace of the cluster, as a person sees it who works in it."""
 
-    def __init__(self, cluster):
-        self.cluster, self.api = cluster, cluster.api
+    def __init__(self, cluster, name):
+        cluster.kubectl("create", "namespace", name)
+        self.cluster, self.api, self.name = cluster, cluster.api, name
+        self.jobs = f"/apis/kubeflow.org/v1/namespaces/{name}/tfjobs"
 
     def kubectl(self, *words, **options):
-        return self.cluster.kubectl("-n", SPACE, *words, **options)
+        return self.cluster.kubectl("-n", self.name, *words, **options)
 
     def create(self, job):
         self.kubectl("create", "-f", "-", input=json.dumps(job))
         return job["metadata"]["name"]
 
     def job(self, name):
-        return self.api.get(f"{JOBS}/{name}")
+        return self.api.get(f"{self.jobs}/{name}")
 
     def pods(self, name):
         return {pod["metadata"]["name"]: pod for pod in
-                self.cluster.pods(SPACE, f"training.kubeflow.org/job-name={name}")}
+                self.cluster.pods(self.name, f"training.kubeflow.org/job-name={name}")}
 
     def services(self, name):
-        path = f"/api/v1/namespaces/{SPACE}/services?labelSelector=training.kubeflow.org/job-name={name}"
+        path = f"/api/v1/namespaces/{self.name}/services?labelSelector=training.kubeflow.org/job-name={name}"
         return {one["metadata"]["name"] for one in self.api.get(path)["items"]}
 
     def wait(self, condition, what):
@@ -70,8 +71,7 @@ class Space:
 
 @pytest.fixture(scope="module")
 def space(operated):
-    operated.kubectl("create", "namespace", SPACE)
-    yield Space(operated)
+    yield Space(operated, SPACE)
     operated.kubectl("delete", "namespace", SPACE)
 
 
@@ -140,6 +140,14 @@ def test_pods_that_a_deleted_job_leaves_behind_are_held_by_nobody(space):
     space.nothing_left(name)
 
 
+def test_kubectl_deletes_a_namespace_with_the_jobs_in_it(operated):
+    """A namespace that goes takes pods away before jobs: those of a living job come to an end all the same."""
+    going = Space(operated, "going")
+    going.create(job("lives", Worker=(2, STAYS)))
+    going.running("lives", "lives-worker-0", "lives-worker-1")
+    operated.kubectl("delete", "namespace", "going", "--timeout=120s")
+
+
 def test_kubectl_scales_a_running_job(space):
     """A collective learns its new shape by one planned restart, which counts as neither failure nor disruption."""
     name = space.create(job("scaled", Worker=(2, STAYS)))
@@ -149,7 +157,7 @@ def test_kubectl_scales_a_running_job(space):
         space.wait(lambda: space.job(name)["status"]["replicaStatuses"]["Worker"].get("active") == count, f"{count} are active")
         space.running(name, *(f"scaled-worker-{i}" for i in range(count)))
         assert space.services(name) == {f"scaled-worker-{i}" for i in range(count)}
-        scale = space.api.get(f"{JOBS}/scaled/scale")
+        scale = space.api.get(f"{space.jobs}/scaled/scale")
         assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (count, count)
         selected = space.kubectl("get", "pods", "-l", scale["status"]["selector"], "-o", "name").split()
         assert len(selected) == count
@@ -257,6 +265,8 @@ def test_the_sdk_takes_a_job_from_its_creation_to_its_deletion(space, sdk):
     assert sdk.is_job_created("sdk") and sdk.is_job_succeeded("sdk")
     assert not sdk.is_job_running("sdk") and not sdk.is_job_restarting("sdk") and not sdk.is_job_failed("sdk")
     assert sdk.get_job_pod_names("sdk") == ["sdk-worker-0"]
+    # It reads no log of a pod that is Pending; where the program ends at once, the kubelet says so for a moment longer.
+    space.wait(lambda: sdk.get_job_pods("sdk")[0].status.phase == "Succeeded", "the pod's phase follows")
     logs, events = sdk.get_job_logs("sdk", verbose=True)
     assert logs == {"sdk-worker-0": "trained\n"}
     assert any("Created pod: sdk-worker-0" in event for event in events["tfjob/sdk"])
