@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(*units >= 0);
     CHECK(!base::FormatBytes(*units).empty());
   }
-  if (units && milli) CHECK((*milli + 999) / 1000 == *units || *milli > INT64_MAX - 999);
+  if (units && milli) CHECK(*milli > INT64_MAX - 999 || (*milli + 999) / 1000 == *units);
   if (milli) CHECK(units.has_value());
   if (const auto memory = base::ParseMemory(text)) CHECK(*memory >= 0);
   return 0;

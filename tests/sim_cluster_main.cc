@@ -1,86 +1,72 @@
-// Lives of jobs on a simulated cluster, under the real operator.
+// Jobs on a simulated cluster, under the real operator (backend/sim/trials.h says what they are put
+// through).
 //
-//   sim_cluster                                     every workload, every write, every kind of
-//   fault sim_cluster --workload W [--write K --fault F] [--trace]     one of them
+//   sim_cluster                            every crash, every third party, some storms
+//   sim_cluster crash|party|unseen         all of one kind
+//   sim_cluster storm|two|travel [FIRST COUNT]   so many seeds
+//   sim_cluster TRIAL                      one again, with a trace: crash/plain/3/killed-stored
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include <fmt/core.h>
 
-#include "backend/sim/cluster_life.h"
+#include "backend/sim/trials.h"
 #include "base/strings.h"
 
 namespace {
 
 using namespace backend::sim;
 
-Fault FaultNamed(const std::string& name) {
-  for (const Fault fault : kAllFaults) {
-    if (name == Name(fault)) return fault;
+constexpr int64_t kMostTold = 200;
+
+struct Tally {
+  int64_t trials = 0, wrong = 0, steps = 0;
+
+  bool Take(const Trial& trial) {
+    ++trials;
+    steps += trial.life.steps;
+    if (trial.finding.empty()) return true;
+    fmt::print("{}: {}   (again: sim_cluster {})\n", trial.name, trial.finding, trial.name);
+    return ++wrong < kMostTold;
   }
-  return Fault::kNone;
+};
+
+uint64_t NumberOr(const std::vector<std::string>& words, size_t i, uint64_t fallback) {
+  const auto number = i < words.size() ? base::ParseInt(words[i]) : std::nullopt;
+  return number && *number >= 0 ? static_cast<uint64_t>(*number) : fallback;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string workload;
-  Plan plan;
-  bool trace = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const std::string value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--trace") {
-      trace = true;
-      continue;
-    }
-    ++i;
-    if (flag == "--workload") {
-      workload = value;
-    } else if (flag == "--write") {
-      plan.write = static_cast<int32_t>(base::ParseInt(value).value_or(-1));
-    } else if (flag == "--fault") {
-      plan.fault = FaultNamed(value);
-    } else {
-      fmt::print(stderr, "usage: {} [--workload W [--write K --fault F] [--trace]]\n", argv[0]);
-      return 2;
-    }
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const std::string what = words.empty() ? "all" : words[0];
+  if (what.find('/') != std::string::npos) {
+    const Trial trial = TrialAgain(what);
+    fmt::print("{}{}{}: {}\n", trial.life.trace, trial.life.end, trial.name,
+               trial.finding.empty() ? "as it should be" : trial.finding);
+    return trial.finding.empty() ? 0 : 1;
   }
-  const auto begin = std::chrono::steady_clock::now();
-  int64_t lives = 0, wrong = 0, steps = 0;
-  for (const Workload& one : Workloads()) {
-    if (!workload.empty() && one.name != workload) continue;
-    const ClusterLife measure = Live(one, {.trace = trace && plan.write < 0});
-    if (!measure.trace.empty()) fmt::print("{}{}", measure.trace, measure.end);
-    if (!measure.finding.empty()) {
-      fmt::print("{}: {}   (again: sim_cluster --workload {} --trace)\n", one.name, measure.finding,
-                 one.name);
-      ++wrong;
-      continue;
-    }
-    int64_t before = wrong;
-    for (int32_t k = 0; k < static_cast<int32_t>(measure.writes.size()); ++k) {
-      for (const Fault fault : kAllFaults) {
-        if (plan.write >= 0 && (plan.write != k || plan.fault != fault)) continue;
-        const ClusterLife life = Live(one, {.plan = {k, fault}, .trace = trace});
-        if (trace) fmt::print("{}{}", life.trace, life.end);
-        ++lives;
-        steps += life.steps;
-        if (const std::string found = Compared(life, measure); !found.empty()) {
-          ++wrong;
-          fmt::print(
-              "{} at #{} {}: {}: {}   (again: sim_cluster --workload {} --write {} "
-              "--fault {} --trace)\n",
-              one.name, k, measure.writes[static_cast<size_t>(k)], Name(fault), found, one.name, k,
-              Name(fault));
-        }
-      }
-    }
-    fmt::print("{}: {} writes, {} wrong\n", one.name, measure.writes.size(), wrong - before);
-  }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  fmt::print("{} lives with a fault, {} steps, {:.1f} s, {} wrong\n", lives, steps, seconds, wrong);
+  const uint64_t first = NumberOr(words, 1, 1), count = NumberOr(words, 2, 500);
+  int64_t wrong = 0;
+  const auto run = [&](const std::string& kind, auto trials) {
+    if (what != "all" && what != kind) return;
+    const auto begin = std::chrono::steady_clock::now();
+    Tally tally;
+    trials([&](const Trial& trial) { return tally.Take(trial); });
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    fmt::print("{}: {} trials, {} steps, {:.1f} s, {} wrong\n", kind, tally.trials, tally.steps,
+               seconds, tally.wrong);
+    wrong += tally.wrong;
+  };
+  run("crash", [](const Report& report) { CrashTrials(report); });
+  run("party", [](const Report& report) { PartyTrials(report); });
+  run("unseen", [](const Report& report) { UnseenTrials(report); });
+  run("storm", [&](const Report& report) { StormTrials(first, count, report); });
+  run("two", [&](const Report& report) { TwoTrials(first, count, report); });
+  run("travel", [&](const Report& report) { TravelTrials(first, count, report); });
   return wrong == 0 ? 0 : 1;
 }

@@ -262,9 +262,13 @@ class Rewriter {
     Node list = Take(spec, "replicaSpecs");
     if (list.kind == Node::Kind::kNull) return;
     if (out_.name.find(' ') == std::string::npos) out_.name += " (list form)";
-    if (spec.Find("tfReplicaSpecs")) {
-      reader_.Fail(list, "spec.replicaSpecs", "is given twice, also as tfReplicaSpecs");
-      return;
+    if (const Node* map = spec.Find("tfReplicaSpecs")) {
+      // An API server puts an empty map beside the list (deploy/crd.yaml).
+      if (map->kind != Node::Kind::kMap || !map->members.empty()) {
+        reader_.Fail(list, "spec.replicaSpecs", "is given twice, also as tfReplicaSpecs");
+        return;
+      }
+      Take(spec, "tfReplicaSpecs");
     }
     // MASTER in v1alpha1; the texts that speak of a chief have it as the default.
     const Role unless_said = generation == Generation::kListForm ? Role::kMaster : Role::kChief;

@@ -54,6 +54,17 @@ TEST(OlderSpellings, ListIsTakenInLaterVersionsToo) {
                 "4:22: spec.ReplicaSpecs: is read as spec.tfReplicaSpecs, the map that v1 has"});
 }
 
+TEST(OlderSpellings, AnEmptyMapBesideAListIsNothing) {
+  const std::string list = "replicaSpecs: [{template: " + std::string(kTemplate) + "}]";
+  for (const char* version : {"kubeflow.org/v1alpha1", "kubeflow.org/v1"}) {
+    const Job job = Good(WithSpec("tfReplicaSpecs: {}, " + list, version));
+    EXPECT_EQ(job.spec.replicas.size(), 1u) << version;
+  }
+  EXPECT_EQ(Errors(WithSpec("tfReplicaSpecs: {Worker: {template: " + std::string(kTemplate) +
+                            "}}, " + list)),
+            "spec.replicaSpecs: is given twice, also as tfReplicaSpecs");
+}
+
 TEST(OlderSpellings, ListBringsItsFieldsIntoV1AsAnApiServerStoresThem) {
   const std::string fields =
       "tfImage: x, schedulerName: s, RuntimeId: 5oz2, tensorboard: {logDir: a}, "

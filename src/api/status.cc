@@ -275,6 +275,7 @@ JobStatus DecodeStatus(const Json& json) {
   JobStatus out;
   if (const Json* list = base::Find(json, "conditions"); list && list->is_array()) {
     for (const Json& item : list->get_array()) {
+      if (base::StringOr(item, "type").empty()) continue;
       out.conditions.push_back({.type = base::StringOr(item, "type"),
                                 .status = base::StringOr(item, "status") == "True",
                                 .reason = base::StringOr(item, "reason"),

@@ -19,6 +19,10 @@ TEST(Status, SurvivesGarbage) {
   }
 }
 
+TEST(Status, AConditionWithoutATypeIsNone) {
+  EXPECT_EQ(DecodeStatus(*base::ParseJson(R"({"conditions":[[],{},{"type":3}]})")), JobStatus());
+}
+
 TEST(ReplicaId, ReadsBothSpellings) {
   EXPECT_EQ(ReplicaIdFrom("worker-1"), (ReplicaId{Role::kWorker, 1}));
   EXPECT_EQ(ReplicaIdFrom("PS/0"), (ReplicaId{Role::kPs, 0}));

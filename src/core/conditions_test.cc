@@ -77,6 +77,13 @@ TEST(Conditions, AFailureUnderNeverCountsTheReplicas) {
                    "TFJob ns/mnist has failed because 2 Worker replica(s) failed."}));
 }
 
+TEST(Conditions, AFailureUnderNeverCountsTheReplicasBesideAParameterServerToo) {
+  World world(MakeJob({.ps = 1, .worker = 3}, RestartPolicy::kNever));
+  world.Settle().End(kWorker0, 1).End(kWorker1, 1);
+  EXPECT_EQ(world.Pass().events.back().message,
+            "TFJob ns/mnist has failed because 2 Worker replica(s) failed.");
+}
+
 TEST(Events, OfARestartNameTheExitAndTheRole) {
   World world(MakeJob({.worker = 2}));
   world.Settle().End(kWorker1, 137);

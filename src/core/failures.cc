@@ -18,6 +18,12 @@ using api::Role;
 // cause.
 constexpr base::Duration kSettle = std::chrono::seconds(5);
 
+// It exited because a peer was lost, by its own words. One that was killed did not, whatever it had
+// said.
+bool BlamesAPeer(const Ending& ending) {
+  return ending.code < 128 && core::BlamesAPeer(TellingLine(ending.last_lines));
+}
+
 }  // namespace
 
 std::vector<Failure> FailuresIn(const View& view) {
@@ -82,13 +88,14 @@ Cause FirstCause(const View& view, const std::vector<Failure>& failures,
     if (f.ending.when >= failures.front().ending.when + clock_resolution) break;
     if (f.meaning < first->meaning) first = &f;
   }
-  if (first->meaning != Meaning::kPermanent ||
-      !BlamesAPeer(TellingLine(first->ending.last_lines))) {
-    return {first, {}};
-  }
+  if (!BlamesAPeer(first->ending)) return {first, {}};
   for (const Failure& f : failures) {
-    if (f.meaning != Meaning::kPermanent || !BlamesAPeer(TellingLine(f.ending.last_lines)))
-      return {&f, {}};
+    if (!BlamesAPeer(f.ending)) return {&f, {}};
+  }
+  if (first->meaning == Meaning::kPermanent) {
+    const auto other = std::ranges::find_if(
+        failures, [](Meaning m) { return m != Meaning::kPermanent; }, &Failure::meaning);
+    if (other != failures.end()) return {&*other, {}};
   }
   const bool others_live = std::ranges::any_of(view.replicas, [&](const ReplicaState& r) {
     return view.IsCurrent(r) && InGang(r.id.role) && !HasEnded(r);

@@ -119,6 +119,27 @@ TEST(Gang, AnEndingThatBlamesAPeerWaitsForThePeers) {
   EXPECT_EQ(world.job.status.incidents.back().replica, kWorker1);
 }
 
+// A node tells the ends of its pods in any order: that of the one that was killed may come last.
+TEST(Gang, AnEndingThatBlamesAPeerWaitsThoughItAllowsARestart) {
+  World world(MakeJob({.worker = 2}));
+  world.job.spec.replicas[Role::kWorker].restart_policy = api::RestartPolicy::kOnFailure;
+  world.Settle().After(1min).End(kWorker1, 1);
+  world.observed.replicas[1] = Saying(world.observed.replicas[1], kPeerLost);
+  EXPECT_EQ(world.Pass().look_again, world.now + 5s);
+  world.After(1s).End(kWorker0, 137).Settle();
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_EQ(world.job.status.incidents.back().replica, kWorker0);
+}
+
+TEST(Gang, OneThatWasKilledIsTheCauseWhateverItSaidBefore) {
+  World world(MakeJob({.worker = 2}));
+  world.Settle().After(1min).End(kWorker0, 1).End(kWorker1, 137);
+  for (ReplicaState& r : world.observed.replicas) r = Saying(r, kPeerLost);
+  world.Settle();
+  EXPECT_EQ(world.job.status.restarts, 1);
+  EXPECT_EQ(world.job.status.incidents.back().replica, kWorker1);
+}
+
 TEST(Gang, AnEndingThatBlamesAPeerIsTheCauseWhenNoOtherComes) {
   World world(MakeJob({.worker = 2}));
   world.Settle().After(1min).End(kWorker0, 1);

@@ -88,6 +88,7 @@ class Pass {
   }
 
   void Judge() {
+    FindMissed();
     if (api::Has(status_, "Suspended")) Resume();
     if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
     ForgetOutOfRange();
@@ -103,6 +104,15 @@ class Pass {
     Count();
     if (!api::IsTerminal(status_) && !restarted_ && AnyDriverActive()) {
       Set("Running", "TFJobRunning", fmt::format("TFJob {} is running.", FullName()));
+    }
+  }
+
+  void FindMissed() {
+    for (const ReplicaId id : status_.seen) {
+      const bool there = std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
+        return r.id == id && r.attempt == view_.UnitOf(id).attempt;
+      });
+      if (!there && !status_.completed.contains(id)) decision_.missed.push_back(id);
     }
   }
 
@@ -286,8 +296,9 @@ class Pass {
     if (cause.meaning == Meaning::kPermanent) {
       const bool exit_code =
           job_.spec.replicas.at(cause.id.role).restart_policy == api::RestartPolicy::kExitCode;
-      const auto count = std::ranges::count_if(
-          failures, [&](const Failure& f) { return f.id.role == cause.id.role; });
+      const auto count = std::ranges::count_if(replicas_, [&](const ReplicaState& r) {
+        return r.id.role == cause.id.role && r.phase == Phase::kFailed && view_.IsCurrent(r);
+      });
       Fail(exit_code ? fmt::format("job \"{}\" is failing because \"{}\" replica(s) failed.",
                                    Name(), type)
                      : fmt::format("TFJob {} has failed because {} {} replica(s) failed.",

@@ -84,6 +84,9 @@ struct Decision {
   api::JobStatus status;
   std::vector<Event> events;
   std::optional<base::Time> look_again;
+  // Were there by the status, and nothing is seen of them. A world whose view of replicas may be
+  // older than the status that it was asked with looks again before it acts on that.
+  std::vector<api::ReplicaId> missed;
 };
 
 Decision Reconcile(const api::Job& job, const Observed& observed, const Policy& policy,

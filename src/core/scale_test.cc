@@ -35,6 +35,15 @@ TEST(Scale, OfAGangIsGraceful) {
             (std::vector{Stop{kWorker0, "worker-0@0", true}, Stop{kWorker1, "worker-1@0", true}}));
 }
 
+// Found by the simulator: an operator with an old view of pods started the new gang beside the old
+// one, which it did not see.
+TEST(Scale, TellsWhichReplicasOfTheOldShapeAreNotSeen) {
+  World world(MakeJob({.worker = 3}));
+  world.Settle().job.spec.replicas[Role::kWorker].replicas = 2;
+  world.observed = Seen({Worker(0, Phase::kRunning)});
+  EXPECT_EQ(world.Pass(/*perform=*/false).missed, (std::vector{kWorker1, Id(Role::kWorker, 2)}));
+}
+
 TEST(Scale, ElasticWorkersComeAndGoAlone) {
   World world(MakeJob({.worker = 2}));
   world.job.extensions.elastic = api::Elastic{1, 4};

@@ -16,9 +16,10 @@ ServiceWish WishFor(const api::Job& job, const api::JobStatus& status, const Obs
     case api::CleanPodPolicy::kAll:
       return ServiceWish::kRemove;
     case api::CleanPodPolicy::kRunning:
-      return std::ranges::any_of(
-                 observed.replicas,
-                 [&](const ReplicaState& r) { return r.id == id && HasEnded(r) && !r.deleting; })
+      // One that still runs is on its way out. Its service goes after it: it may have ended by
+      // itself a moment ago, and stays then.
+      return std::ranges::any_of(observed.replicas,
+                                 [&](const ReplicaState& r) { return r.id == id && !r.deleting; })
                  ? ServiceWish::kKeep
                  : ServiceWish::kRemove;
   }

@@ -40,10 +40,12 @@ TEST(Services, OfAnEndedJobStayUnderNoneAndGoUnderAll) {
   EXPECT_EQ(WishFor(all, all.status, {}, kWorker0), ServiceWish::kRemove);
 }
 
-TEST(Services, UnderRunningStayWithPodsThatEndedAlsoWhenAPodWentFirst) {
+TEST(Services, UnderRunningGoAfterTheirPodsAndStayWithThoseThatEnded) {
   const api::Job job = Ended(CleanPodPolicy::kRunning);
-  const Observed seen = Seen({Worker(0, Phase::kSucceeded), Ps(0, Phase::kRunning)});
+  Observed seen = Seen({Worker(0, Phase::kSucceeded), Ps(0, Phase::kRunning)});
   EXPECT_EQ(WishFor(job, job.status, seen, kWorker0), ServiceWish::kKeep);
+  EXPECT_EQ(WishFor(job, job.status, seen, kPs0), ServiceWish::kKeep);
+  seen.replicas[1].deleting = true;
   EXPECT_EQ(WishFor(job, job.status, seen, kPs0), ServiceWish::kRemove);
   EXPECT_EQ(WishFor(job, job.status, seen, kWorker1), ServiceWish::kRemove);
 }

@@ -188,7 +188,8 @@ class Teller:
     def until(self, path, status=404, holds=lambda answer: True):
         """Others act: waits for what they do."""
         self.server.settle()
-        deadline = time.monotonic() + 30
+        # The garbage collector learns of a new kind each 30 s.
+        deadline = time.monotonic() + 90
         while True:
             got, answer = self.server.request("GET", path, None, "")
             if got == status and holds(answer):

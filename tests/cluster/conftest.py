@@ -8,6 +8,14 @@ from trainyard_operator import install_crd, operator
 from trials import make_references
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "last: looks at what all the others have left")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+
+
 @pytest.fixture(scope="session")
 def node():
     """A whole Kubernetes, for tests that only look at pods."""

@@ -100,6 +100,7 @@ REFUSED = {
     # The list form.
     "list none": (job({}, version="v1alpha1"), "spec.replicaSpecs: Required value: must be required"),
     "list and map": (job({**WORKER, "replicaSpecs": []}), "spec.replicaSpecs: Forbidden: is given twice, also as tfReplicaSpecs"),
+    "list and map of old": (of_list({}, **WORKER), "spec.tfReplicaSpecs: Too many: 1: must have at most 0 items"),
     "list type": (of_list({"tfReplicaType": "WROKER"}),
                   f'spec.replicaSpecs[0].tfReplicaType: Invalid value: "string": {TYPES}'),
     "list type twice": (of_list({}, {"tfReplicaType": "master"}),
@@ -159,6 +160,7 @@ TAKEN = {
         "spec": pod({"name": "tensorflow", "image": "docker.io/tensorflow/tensorflow:2.9.1", "command": ["bash", "-c"],
                      "args": ["\nprogram_path=$(mktemp -d)\nread -r -d '' SCRIPT << EOM\n\nEOM\n"],
                      "resources": {"limits": {"cpu": 1}}})["spec"]}} for role in ("Chief", "PS", "Worker")}}),
+    "a list as it is stored": job({"tfReplicaSpecs": {}, "replicaSpecs": [{"template": POD}]}),
     "a list whose image is the job's": of_list({"template": pod({"name": "tensorflow"})}, tfImage="a", schedulerName="s",
                                                RuntimeId="5oz2", tensorboard={"logDir": "/tmp"},
                                                terminationPolicy={"chief": {"replicaName": "MASTER", "replicaIndex": 0}}),
@@ -279,6 +281,18 @@ def test_defaults_are_stored(tfjobs, stored):
     old = tfjobs.api.get(stored(of_list({}) | {"metadata": {"name": "old-defaults"}}))["spec"]
     assert old["cleanPodPolicy"] == "Running"
     assert old["replicaSpecs"][0]["tfReplicaType"] == "MASTER"
+    assert old["tfReplicaSpecs"] == {}  # nor can the SDK without this one
+
+
+def test_a_list_can_be_written_again_as_it_is_read(tfjobs, stored):
+    """By `kubectl edit`, say: with the empty map that was put beside it."""
+    name = stored(of_list({}) | {"metadata": {"name": "read-and-written"}}).rsplit("/", 1)[1]
+    for version in ("v1", "v1alpha1"):
+        path = f"/apis/kubeflow.org/{version}/namespaces/default/tfjobs/{name}"
+        job = tfjobs.api.get(path)
+        job["spec"]["replicaSpecs"][0]["replicas"] += 1
+        tfjobs.api.request("PUT", f"{path}?fieldValidation=Strict", job)
+    assert tfjobs.api.get(path)["spec"]["replicaSpecs"][0]["replicas"] == 3
 
 
 def test_kubectl_scales_workers(tfjobs, stored):

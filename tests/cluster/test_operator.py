@@ -6,68 +6,15 @@ import time
 
 import pytest
 from cluster import ApiError, Cluster
-from jobs import LOOSE, apply_definition, create, events, namespace, path, worker
-from play_kubelet import PlayKubelet
+from jobs import LOOSE, apply_definition, create, events, namespace, worker
 from trainyard_operator import install_crd, operator
-from yard import ROOT
-
-USER = "operator-under-test"
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with Cluster.up(audit=True) as cluster:
+    with Cluster.up() as cluster:
         install_crd(cluster)
-        cluster.kubectl("create", "namespace", "trainyard-system")
-        cluster.kubectl("apply", "-f", ROOT / "deploy/rbac.yaml")
-        # The rights of the service account, for somebody with a certificate.
-        for kind, name, *where in (["clusterrolebinding", "test", "--clusterrole=trainyard-operator"],
-                                   ["rolebinding", "test-lease", "--role=trainyard-operator-lease", "-n", "trainyard-system"]):
-            cluster.kubectl("create", kind, name, *where, f"--user={USER}")
         yield cluster
-
-
-def test_what_it_may_is_what_it_does(cluster, monkeypatch):
-    """The whole life of jobs with the rights that deploy/ grants, by the server's own record of what was asked."""
-    monkeypatch.setenv("MY_POD_NAMESPACE", "trainyard-system")
-    where = namespace(cluster, "rights")
-    kubelet = PlayKubelet(cluster.api, where)
-    with operator(cluster, "--leader-elect", kubeconfig=cluster.as_user(USER)) as it:
-        create(cluster, where, "a", worker(2, runPolicy={"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 0}))
-        create(cluster, where, "b", worker(1, runPolicy={"suspend": True}))
-        cluster.wait(lambda: len(cluster.pods(where)) == 2, "pods")
-        cluster.wait(lambda: "leading" in it.said(), "it leads")
-        for pod in ("a-worker-0", "a-worker-1"):
-            kubelet.running(pod)
-        # A pod whose name is taken is looked at; one that was made before a crash is not made again.
-        it.restart()
-        cluster.api.patch(path(where, "b"), {"spec": {"runPolicy": {"suspend": False}}}, kind="merge")
-        cluster.wait(lambda: len(cluster.pods(where)) == 3, "pods of b")
-        for pod in ("a-worker-0", "a-worker-1"):
-            kubelet.ended(pod)
-        cluster.wait(lambda: [job["metadata"]["name"] for job in cluster.api.get(path(where))["items"]] == ["b"], "TTL")
-        cluster.api.delete(path(where, "b"))
-        cluster.wait(lambda: not cluster.pods(where), "no pods")
-    asked, refused = set(), []
-    for event in cluster.requests():
-        if event["user"]["username"] != USER or event["stage"] != "ResponseComplete":
-            continue
-        ref = event.get("objectRef", {})
-        what = ref.get("resource", "") + ("/" + ref["subresource"] if "subresource" in ref else "")
-        asked.add((ref.get("apiGroup", ""), what, event["verb"]))
-        if event["responseStatus"]["code"] in (401, 403):
-            refused.append((what, event["verb"], event["responseStatus"]))
-    assert not refused
-    granted = set()
-    for kind, name, *more in (["clusterrole", "trainyard-operator"], ["role", "trainyard-operator-lease", "-n", "trainyard-system"]):
-        for rule in cluster.json("get", kind, name, *more)["rules"]:
-            granted |= {(group, resource, verb) for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]}
-    # Used in other tests only: pod groups need a gang scheduler's definitions; a GET of a pod or service follows an
-    # answer that was lost; OpenShift asks for the right over finalizers.
-    elsewhere = {grant for grant in granted if grant[1] in ("podgroups", "tfjobs/finalizers")}
-    elsewhere |= {("", "pods", "get"), ("", "services", "get"), ("", "events", "patch"), ("kubeflow.org", "tfjobs", "get")}
-    assert asked <= granted
-    assert granted - asked <= elsewhere, f"granted and never used: {sorted(granted - asked - elsewhere)}"
 
 
 def test_without_rights_it_says_so_and_waits(cluster):

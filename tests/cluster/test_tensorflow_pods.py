@@ -12,7 +12,7 @@ TIMES = range(5 if SOAK else 1)
 # Some 10 s on two cores: long enough to be struck on the way.
 MNIST = ["/scripts/mnist.py", "--epochs", 1, "--steps-per-epoch", 300, "--checkpoint-every", 20]
 MNIST_PS = ["/scripts/mnist_ps.py", *MNIST[1:]]
-ESTIMATOR = ["/scripts/estimator.py", "--max-steps", 600, "--checkpoint-every", 50]
+ESTIMATOR = ["/scripts/estimator.py", "--max-steps", 400, "--checkpoint-every", 50]
 WITH_PS = {"Chief": 1, "PS": 1, "Worker": 2}
 
 
@@ -95,6 +95,7 @@ def test_a_collective_is_started_again_when_a_worker_runs_out_of_memory(train, v
     check_model(run, "worker-0")
 
 
+@pytest.mark.skipif(not SOAK, reason="a minute more; the gate has a lost parameter server with every role beside it, SOAK=1 both")
 @pytest.mark.parametrize("i", TIMES)
 @versions("2.21", "2.15")
 def test_a_lost_parameter_server_takes_the_chief_along_and_a_worker_comes_back_alone(train, version, i):
@@ -133,7 +134,7 @@ def test_an_estimator_with_every_role_survives_the_same(train, i):
                             ("ps-0", "was taken away: its pod was deleted")]
     check_model(run, "chief-0")
     # Parameter servers never end by themselves: cleanPodPolicy has ended this one.
-    run.poll(lambda: not {"ps-0", "evaluator-0"} & run.uids().keys(), "the leftovers are gone")
+    assert "ps-0" not in run.uids()
 
 
 @versions("2.15", "2.21")

@@ -112,10 +112,17 @@ class Training:
         assert {replica: self.uids().get(replica) for replica in others} == {replica: before[replica] for replica in others}
 
     def finish(self, condition="Succeeded"):
-        """The status at the end, which must be this."""
+        """The status at the end, which must be this, with nothing left that runs or is held."""
         status = self.poll(lambda: "completionTime" in (found := self.status()) and found, "its end")
         assert holds({"status": status}, condition), self.report()
+        self.poll(self.is_cleaned_up, "what ran on is gone")
         return status
+
+    def is_cleaned_up(self):
+        """As cleanPodPolicy Running has it: what has ended by itself stays, with its service, and nobody holds it."""
+        pods, services = self.of_job(PODS), self.of_job(SERVICES)
+        return all(pod["status"]["phase"] in ("Succeeded", "Failed") and not pod["metadata"].get("finalizers") for pod in pods) \
+            and {one["metadata"]["name"] for one in services} == {one["metadata"]["name"] for one in pods}
 
     def report(self):
         logs = [f"-- {pod['metadata']['name']}:\n{self.cluster.kubectl('logs', pod['metadata']['name'], status=None)[-2000:]}"

@@ -8,6 +8,7 @@ What `up` starts is what script/cluster starts (docs/test-cluster.md); several m
 """
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -25,14 +26,23 @@ from lab.api import Api, ApiError, holds  # noqa: E402
 __all__ = ["Api", "ApiError", "Cluster", "holds"]
 
 
+def now():
+    return datetime.datetime.now(datetime.UTC)
+
+
 class Cluster:
+    now_up, were_asked = [], set()  # of this run: clusters, and what operators asked of those that are down
+
     @classmethod
     @contextlib.contextmanager
     def up(cls, nodes=0, name=None, fsync=False, audit=False):
         cluster = cls(up.up(name or f"test-{secrets.token_hex(4)}", nodes, fsync, audit))
+        cls.now_up.append(cluster)
         try:
             yield cluster
+            cls.were_asked.update(cluster.asked_by_operators())
         finally:
+            cls.now_up.remove(cluster)
             down.down(cluster.name)
 
     def __init__(self, state):
@@ -40,6 +50,7 @@ class Cluster:
         self.name, self.dir, self.server = state.name, state.dir, state.server
         self.kubeconfig, self.audit_log = state.dir / "admin.conf", state.dir / "audit.log"
         self.api = Api(state.server, state.dir / "pki")
+        self.starts = []  # when the API server was starting: pairs of begin and end
 
     # -- asking
 
@@ -67,8 +78,24 @@ class Cluster:
         return wait_for(tolerant, what, timeout)
 
     def requests(self):
-        """What was asked of the API server so far, oldest first: events of its audit log (`audit=True`)."""
+        """What was asked of the API server so far, oldest first: events of its audit log. By service accounts; with
+        `audit=True` by everybody."""
         return [json.loads(line) for line in self.audit_log.read_text().splitlines()]
+
+    def asked_by_operators(self):
+        """(API group, resource, verb, whether rights allowed it) of what service accounts named trainyard-operator asked.
+
+        A starting API server refuses whom it does not know yet; that is left out."""
+        with self.audit_log.open() as log:
+            events = [json.loads(line) for line in log if ":trainyard-operator" in line and line.endswith("\n")]
+        for event in events:
+            at = datetime.datetime.fromisoformat(event["requestReceivedTimestamp"])
+            allowed = event.get("annotations", {}).get("authorization.k8s.io/decision") == "allow"
+            starting = any(begin <= at <= end for begin, end in self.starts)
+            if event["user"]["username"].endswith(":trainyard-operator") and (allowed or not starting):
+                ref = event.get("objectRef", {})
+                what = ref.get("resource", "") + ("/" + ref["subresource"] if "subresource" in ref else "")
+                yield ref.get("apiGroup", ""), what, event["verb"], allowed
 
     def as_user(self, user, *groups):
         """A kubeconfig for somebody else, for tests of RBAC."""
@@ -86,4 +113,7 @@ class Cluster:
 
     def restart(self, component):
         """Kills it if it runs, starts it again, and returns when the API server is ready."""
+        begin = now()
         up.restart(self.state, component)
+        if component == "apiserver":
+            self.starts.append((begin, now()))

@@ -1,6 +1,6 @@
 """A proxy between an operator and the API server that makes faults on purpose, at a write or on a watch that a test names.
 
-    with FaultProxy(cluster.server, cluster.dir / "pki") as proxy:
+    with FaultProxy(cluster.server, cluster.dir / "pki", "admin") as proxy:
         operator = start("operator", "--kubeconfig", proxy.kubeconfig(tmp_path / "conf"))
         proxy.fault("POST pods/mnist-worker-0#1", "kill stored", kill=operator.kill)
         proxy.stream("pods").held = True
@@ -108,7 +108,8 @@ def answer_bytes(status, body, extra=""):
 
 
 class FaultProxy:
-    def __init__(self, server, pki, user="admin"):
+    def __init__(self, server, pki, user):
+        """`user` says whose certificate is shown: a name in `pki`."""
         where = urllib.parse.urlsplit(server)
         self.upstream = (where.hostname, where.port)
         self.tls = ssl.create_default_context(cafile=f"{pki}/ca.crt")

@@ -4,8 +4,8 @@
         …
         operator.metrics()
 
-Keywords are its flags. The CRD comes with it, unless `own_crd=False` says that there is one; its admission webhook is not
-registered, so nothing is refused.
+Keywords are its flags, but for `variables` of its environment. The CRD comes with it, unless `own_crd=False` says that
+there is one; its admission webhook is not registered, so nothing is refused.
 """
 
 import contextlib
@@ -76,10 +76,11 @@ def command(cluster, program, flags):
 
 
 @contextlib.contextmanager
-def go_operator(cluster, own_crd=True, **flags):
+def go_operator(cluster, own_crd=True, variables=None, **flags):
     folder = binaries.ensure(binaries.OPERATOR)
     prepare(cluster, (folder / "kubeflow.org_tfjobs.yaml").read_text() if own_crd else None)
-    control.start(cluster.state, NAME, command(cluster, folder / "training-operator.v1", flags))
+    control.start(cluster.state, NAME, ["env", *(f"{name}={value}" for name, value in (variables or {}).items()),
+                                        *command(cluster, folder / "training-operator.v1", flags)])
     operator = GoOperator(cluster)
     try:
         cluster.wait(operator.is_ready, "the operator is ready", 60)

@@ -19,6 +19,7 @@ import time
 from cluster import ApiError
 from fault_proxy import FaultProxy
 from play_kubelet import PlayKubelet
+from trainyard_operator import operator_kubeconfig
 from yard import BINARY
 
 NODE = "played"
@@ -51,7 +52,6 @@ class Witness:
         self.last_change = collections.defaultdict(float)  # by namespace
         self.still = set()  # namespaces without a node: pods stay as they are
         self.hands = concurrent.futures.ThreadPoolExecutor(6, "kubelet")
-        self.streams = {}
         self.threads = [threading.Thread(target=self.follow, args=(resource,), daemon=True) for resource in WATCHED]
         for thread in self.threads:
             thread.start()
@@ -61,12 +61,15 @@ class Witness:
         self.hands.shutdown(cancel_futures=True)
 
     def follow(self, resource):
-        version = ""
+        version = None
         while not self.closing:
             with contextlib.suppress(OSError, ApiError, ValueError):
+                version = version or self.list(resource)
                 query = f"?allowWatchBookmarks=true&timeoutSeconds=20&resourceVersion={version}"
                 for event in self.api.watch(WATCHED[resource] + query, timeout=40):
-                    assert event["type"] != "ERROR", event
+                    if event["type"] == "ERROR":  # too old: what was missed is in the next list
+                        version = None
+                        break
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         self.see(resource, event["type"], event["object"])
@@ -74,6 +77,16 @@ class Witness:
                         return
                 continue
             time.sleep(0.05)
+
+    def list(self, resource):
+        found = self.api.get(WATCHED[resource])
+        there = {(thing["metadata"]["namespace"], thing["metadata"]["name"]): thing for thing in found["items"]}
+        for key, thing in list(self.objects[resource].items()):
+            if key not in there or there[key]["metadata"]["uid"] != thing["metadata"]["uid"]:
+                self.see(resource, "DELETED", thing)
+        for thing in there.values():
+            self.see(resource, "ADDED", thing)
+        return found["metadata"]["resourceVersion"]
 
     def see(self, resource, kind, thing):
         meta = thing["metadata"]
@@ -91,6 +104,12 @@ class Witness:
         if resource == "pods" and kind != "DELETED" and namespace not in self.still and not self.closing:
             with contextlib.suppress(RuntimeError):  # closed meanwhile
                 self.hands.submit(quietly, self.play, thing)
+
+    def look_again(self, namespace):
+        """After a time without a node: places what waits."""
+        for (space, _), pod in list(self.objects["pods"].items()):
+            if space == namespace:
+                quietly(self.play, pod)
 
     def play(self, pod):
         meta, phase = pod["metadata"], pod["status"].get("phase")
@@ -190,7 +209,7 @@ class Life:
         self.proxies, self.operators = [], []
         self.seen, self.seen_at = None, 0.0
         for number in range(operators):
-            proxy = self.ends.enter_context(FaultProxy(stage.cluster.server, stage.cluster.dir / "pki"))
+            proxy = self.ends.enter_context(FaultProxy(stage.cluster.server, stage.cluster.dir / "pki", stage.user))
             conf = proxy.kubeconfig(folder / f"{namespace}-{number}.conf")
             operator = Operator(conf, namespace, folder / f"{namespace}-{number}.log")
             self.ends.callback(operator.close)
@@ -247,7 +266,7 @@ class Life:
     def runs(self, replica, attempt, uid=None, name=JOB):
         """Whether its pod of this attempt runs."""
         pod = self.pod(replica, name)
-        return (pod and pod["metadata"]["labels"].get(ATTEMPT) == str(attempt) and "deletionTimestamp" not in pod["metadata"] and
+        return (pod and pod["metadata"].get("labels", {}).get(ATTEMPT) == str(attempt) and "deletionTimestamp" not in pod["metadata"] and
                 pod["status"].get("phase") == "Running" and (uid is None or self.owner(pod) == uid))
 
     @staticmethod
@@ -335,6 +354,7 @@ class Life:
 class Stage:
     def __init__(self, cluster, folder):
         self.cluster, self.api, self.folder = cluster, cluster.api, folder
+        self.user = operator_kubeconfig(cluster).stem
         self.numbers, self.free, self.lock = iter(range(1, 1_000_000)), [], threading.Lock()
         with contextlib.suppress(ApiError):
             self.api.post("/api/v1/nodes", {"metadata": {"name": NODE}})

@@ -60,7 +60,7 @@ class PlayKubelet:
     def place(self, pod, node="played"):
         """Binds the pod to a node, which need not exist."""
         path = f"/api/v1/namespaces/{self.namespace}/pods/{urllib.parse.quote(pod)}/binding"
-        return self.api.post(path, {"target": {"kind": "Node", "name": node}})
+        return self.api.post(path, {"metadata": {"name": pod}, "target": {"kind": "Node", "name": node}})
 
     def gone(self, pod, uid):
         """Nothing of a deleted pod runs any more, so that the API server may forget it."""

@@ -5,7 +5,7 @@ worlds. What a scenario does, it does to both; what it then waits for is that bo
 differ in exactly the ways that somebody wrote down (`apart`).
 """
 
-import contextlib
+import datetime
 import re
 import threading
 import time
@@ -13,9 +13,22 @@ import time
 from cluster import ApiError
 from mirror import Mirror
 from play_kubelet import PlayKubelet
-from snapshot import belonging, differences, phase, snapshot
+from snapshot import differences, phase, snapshot
 
+MAY = (".*", ".*")  # may differ, and need not
 SECONDS = 40  # for anything to come about; a loaded machine needs a tenth of it
+
+
+def by_label(thing):
+    return thing["metadata"].get("labels", {}).get("training.kubeflow.org/job-name")
+
+
+def by_subject(event):
+    return event["involvedObject"]["name"] if event["involvedObject"]["kind"] == "TFJob" else None
+
+
+def itself(job):
+    return job["metadata"]["name"]
 
 
 class World:
@@ -25,8 +38,8 @@ class World:
         self.tfjobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs"
         core = f"/api/v1/namespaces/{namespace}"
         self.jobs, self.pods, self.services, self.events = self.mirrors = [
-            Mirror(self.api, path, self.changed)
-            for path in (self.tfjobs, f"{core}/pods", f"{core}/services", f"{core}/events")]
+            Mirror(self.api, path, self.changed, job_of) for path, job_of in
+            ((self.tfjobs, itself), (f"{core}/pods", by_label), (f"{core}/services", by_label), (f"{core}/events", by_subject))]
         self.kubelet, self.core = PlayKubelet(self.api, namespace), core
         self.lingering = set()  # names of pods that take their time to go
         self.stopped = False
@@ -41,13 +54,23 @@ class World:
             self.changed.notify_all()
         self.undertaker.join()
 
-    def wait(self, predicate, what, seconds=SECONDS):
+    def changes(self, job):
+        """A number that grows with every change to the job and what belongs to it."""
+        return sum(mirror.changes[job] for mirror in self.mirrors)
+
+    def wait(self, job, predicate, what, seconds=SECONDS):
+        seen = -1
+
+        def holds():
+            nonlocal seen
+            seen, before = self.changes(job), seen
+            return seen != before and predicate()
         with self.changed:
-            assert self.changed.wait_for(predicate, seconds), f"{self.namespace}: not within {seconds} s: {what()}"
+            assert self.changed.wait_for(holds, seconds), f"{self.namespace}: not within {seconds} s: {what()}"
 
     def bury(self):
         """What a kubelet does for pods that were deleted: ends them, says so, and lets them go."""
-        done = set()
+        done = set()  # UIDs
 
         def due():
             return self.stopped or [pod for pod in self.pods.objects.values()
@@ -57,20 +80,24 @@ class World:
         while True:
             with self.changed:
                 self.changed.wait_for(due)
-                if self.stopped:
-                    return
                 pods = due()
+            if self.stopped:
+                return
             for pod in pods:
-                done.add(pod["metadata"]["uid"])
-                with contextlib.suppress(ApiError):  # gone already
+                name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+                try:
                     if phase(pod).startswith(("Running", "Pending")):
-                        self.kubelet.ended(pod["metadata"]["name"], 143)
-                    self.kubelet.gone(pod["metadata"]["name"], pod["metadata"]["uid"])
+                        self.kubelet.ended(name, 143)
+                    self.kubelet.gone(name, uid)
+                except ApiError as error:
+                    if error.status != 404 and not (error.status == 409 and "UID" in str(error)):
+                        continue  # the pod was changed meanwhile: once more
+                done.add(uid)
 
 
 def condition(name):
     """A predicate on a snapshot: that this condition is true; all of them if there are several."""
-    return lambda seen: set(name.split()) <= set(seen.get("conditions", "").split())
+    return lambda seen: set(name.split()) <= set(seen["conditions"].split())
 
 
 def matches(pattern, text):
@@ -84,6 +111,7 @@ class Pair:
         self.name, self.theirs, self.ours = name, theirs, ours
         self.worlds, self.allowed = (theirs, ours), allowed
         self.shown = set()  # keys of differences that there were
+        self.apart_in = None  # key of the difference that it came to
 
     # -- looking
 
@@ -91,13 +119,10 @@ class Pair:
         with world.changed:
             return snapshot(world, self.name)
 
-    def pods(self, world):
-        with world.changed:
-            return {name.removeprefix(self.name + "-"): pod for name, pod in belonging(world.pods, self.name).items()}
-
-    def differences(self):
+    def differences(self, events=False):
         """What differs and may not always differ."""
         out = differences(self.look(self.theirs), self.look(self.ours))
+        out = {path: seen for path, seen in out.items() if events or not path.startswith("event.")}
         for key, allowed in self.allowed.items():
             for paths, values in allowed.shows.items() if allowed.always else ():
                 if found := [path for path, seen in out.items() if matches(paths, path) and all(map(matches, values, seen))]:
@@ -112,43 +137,58 @@ class Pair:
         """Until the snapshot of each is so: a function, or the name of a condition that is true."""
         predicate = condition(predicate) if isinstance(predicate, str) else predicate
         for world in worlds or self.worlds:
-            world.wait(lambda: predicate(snapshot(world, self.name)), lambda: f"{self.name}: {self.look(world)}")
+            world.wait(self.name, lambda: predicate(snapshot(world, self.name)), lambda: f"{self.name}: {self.look(world)}")
 
     def until_pods(self, *names, worlds=None):
         """Until these pods are there and wait to be started."""
         for world in worlds or self.worlds:
             def there():
                 return {name for name in names
-                        if (pod := world.pods.named(f"{self.name}-{name}")) and phase(pod) == "Pending"} == set(names)
-            world.wait(there, lambda: f"{self.name}: pods {names}: {self.look(world)['pods']}")
+                        if (pod := world.pods.objects.get(f"{self.name}-{name}")) and phase(pod) == "Pending"} == set(names)
+            world.wait(self.name, there, lambda: f"{self.name}: pods {names}: {self.look(world)['pods']}")
 
-    def same(self, predicate=lambda seen: True, worlds=None):
-        """Until both are so, and the same."""
-        self.until(predicate, worlds)
-        self.settle(self.differences, lambda left: not left)
+    def same(self, predicate=lambda seen: True):
+        """Until both are so, and the same. Of events, which may come late, `finish` speaks."""
+        self.until(predicate)
+        self.settle(self.differences, self.explained)
 
     def apart(self, key, theirs=lambda seen: True, ours=lambda seen: True):
-        """Until they differ as the table says under this key, and in nothing else."""
+        """Until they differ as is allowed under this key, and in nothing else."""
         self.until(theirs, [self.theirs])
         self.until(ours, [self.ours])
-        expected = self.allowed[key].shows
+        self.apart_in = key
         self.shown.add(key)
+        self.settle(self.differences, self.explained)
 
-        def explained(left):
-            by_paths = {paths: [path for path in left if matches(paths, path)] for paths in expected}
-            covered = {path for paths in by_paths.values() for path in paths}
-            return covered == left.keys() and all(by_paths.values()) and all(
-                matches(expected[paths][0], left[path][0]) and matches(expected[paths][1], left[path][1])
-                for paths, found in by_paths.items() for path in found)
-        self.settle(self.differences, explained)
+    def together(self):
+        """From here on they are the same again."""
+        self.apart_in = None
+
+    def finish(self):
+        """It is still so, and the events are as they should be. An operator in Go tells them one by one, later."""
+        self.settle(lambda: self.differences(events=True), lambda left: self.explained(left, events=True))
+
+    def explained(self, left, events=False):
+        expected = self.allowed[self.apart_in].shows if self.apart_in else {}
+        covered = set()
+        for paths, values in expected.items():
+            found = [path for path in left if matches(paths, path)]
+            covered.update(found)
+            if not found and values != MAY and (events or not paths.startswith("event")):
+                return False
+            if not all(matches(value, seen) for path in found for value, seen in zip(values, left[path], strict=True)):
+                return False
+        return covered == left.keys()
 
     def settle(self, ask, good, seconds=SECONDS):
-        deadline = time.monotonic() + seconds
-        while not good(left := ask()):
-            if time.monotonic() > deadline:
-                text = "\n".join(f"{path}\n    theirs: {t!r}\n    ours:   {o!r}" for path, (t, o) in left.items())
-                raise AssertionError(f"{self.name}: differences that nobody allowed, or not those that were expected:\n{text}")
-            time.sleep(0.1)
+        deadline, seen = time.monotonic() + seconds, None
+        while time.monotonic() < deadline:
+            before, seen = seen, [world.changes(self.name) for world in self.worlds]
+            if seen != before and good(left := ask()):
+                return
+            time.sleep(0.05)
+        text = "\n".join(f"{path}\n    theirs: {t!r}\n    ours:   {o!r}" for path, (t, o) in left.items())
+        raise AssertionError(f"{self.name}: {self.apart_in or 'same'} is not what is found:\n{text}")
 
     # -- doing
 
@@ -162,6 +202,14 @@ class Pair:
         for world in self.worlds:
             world.api.patch(f"{world.tfjobs}/{self.name}", {"spec": spec})
 
+    def deadline(self, seconds):
+        """Sets activeDeadlineSeconds so that it is over in so many seconds from now."""
+        for world in self.worlds:
+            began = datetime.datetime.fromisoformat(world.jobs.objects[self.name]["status"]["startTime"])
+            so_far = datetime.datetime.now(datetime.timezone.utc) - began
+            world.api.patch(f"{world.tfjobs}/{self.name}",
+                            {"spec": {"runPolicy": {"activeDeadlineSeconds": int(so_far.total_seconds()) + seconds}}})
+
     def delete_job(self):
         for world in self.worlds:
             world.api.delete(f"{world.tfjobs}/{self.name}", {"propagationPolicy": "Background"})
@@ -173,7 +221,7 @@ class Pair:
 
     def running(self, *names, worlds=None, **more):
         def run(world, pod):
-            with contextlib.suppress(ApiError):  # has its place already
+            if not world.pods.objects[pod]["spec"].get("nodeName"):
                 world.kubelet.place(pod)
             world.kubelet.running(pod, **more)
         self.play(worlds, names, run)
@@ -182,12 +230,17 @@ class Pair:
         self.play(worlds, names, lambda world, pod: world.kubelet.ended(pod, exit_code, **more))
 
     def delete(self, *names, worlds=None, linger=False, kind="pods"):
-        """As somebody with kubectl does. Who lingers goes when `gone` says so."""
+        """As somebody with kubectl does."""
+        if linger:
+            self.linger(*names)
+
         def delete(world, pod):
-            if linger:
-                world.lingering.add(pod)
             world.api.delete(f"{world.core}/{kind}/{pod}")
         self.play(worlds, names, delete)
+
+    def linger(self, *names):
+        """These will take their time when somebody deletes them: until `gone`."""
+        self.play(None, names, lambda world, pod: world.lingering.add(pod))
 
     def gone(self, *names, worlds=None):
         def gone(world, pod):

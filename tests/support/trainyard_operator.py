@@ -11,6 +11,7 @@ killed, it ends with the cluster: it carries the mark by which `down` finds what
 """
 
 import contextlib
+import json
 import os
 import re
 import secrets
@@ -23,7 +24,8 @@ from cluster import holds
 from lab import state
 from yard import BINARY, ROOT, wait_for
 
-CRD = ROOT / "deploy/crd.yaml"
+CRD, RIGHTS = ROOT / "deploy/crd.yaml", ROOT / "deploy/rbac.yaml"
+SYSTEM = "trainyard-system"
 STOPS_WITHIN = 5  # seconds
 
 
@@ -36,12 +38,19 @@ def install_crd(cluster):
         cluster.wait(lambda: cluster.api.get(f"/apis/kubeflow.org/{version}/tfjobs"), f"TFJob {version}")
 
 
+def operator_kubeconfig(cluster):
+    """As whom the operator runs: with the rights of deploy/, and no others."""
+    cluster.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}))
+    cluster.kubectl("apply", "-f", RIGHTS)
+    return cluster.as_user(f"system:serviceaccount:{SYSTEM}:trainyard-operator")
+
+
 @contextlib.contextmanager
-def operator(cluster, *flags, kubeconfig=None, binary=BINARY, wait=True):
+def operator(cluster, *flags, kubeconfig=None, binary=BINARY, wait=True, variables=None):
     """Ready when it is handed out, unless it is not to be waited for."""
-    it = Operator(cluster, [str(binary), "operator", f"--kubeconfig={kubeconfig or cluster.kubeconfig}",
+    it = Operator(cluster, [str(binary), "operator", f"--kubeconfig={kubeconfig or operator_kubeconfig(cluster)}",
                             "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0",
-                            *map(str, flags)])
+                            *map(str, flags)], variables or {})
     try:
         it.start() if wait else it.launch()
         yield it
@@ -54,10 +63,10 @@ def operator(cluster, *flags, kubeconfig=None, binary=BINARY, wait=True):
 
 
 class Operator:
-    def __init__(self, cluster, command):
+    def __init__(self, cluster, command, variables):
         self.command, self.process = command, None
         self.log = cluster.state.log(f"trainyard-operator-{secrets.token_hex(3)}")  # there may be several
-        self.env = {**os.environ, state.MARKER: str(cluster.dir)}
+        self.env = {**os.environ, "MY_POD_NAMESPACE": SYSTEM, **variables, state.MARKER: str(cluster.dir)}
 
     @property
     def pid(self):

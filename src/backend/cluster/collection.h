@@ -54,10 +54,19 @@ class Collection : public kube::Watch::Sink {
   // What the watch last complained of; empty while all is well.
   const std::string& trouble() const { return trouble_; }
 
+  // The watch has told everything up to here.
+  kube::Version heard() const { return heard_; }
+
   void Apply(const base::Json& object) override {
     trouble_.clear();
+    Hear(object);
+    Learn(object);
+  }
+
+  // From the answer to a request of ours, which may be ahead of the watch.
+  void Learn(const base::Json& object) {
     std::optional<Object> read = read_(object);
-    if (!read) return Remove(object);
+    if (!read) return Forget(object);
     if (listing_) told_.insert(read->key);
     const auto known = objects_.find(read->key);
     if (known != objects_.end() && known->second.version >= read->version) return;
@@ -67,10 +76,8 @@ class Collection : public kube::Watch::Sink {
   }
 
   void Remove(const base::Json& object) override {
-    const base::Json* metadata = base::Find(object, "metadata");
-    if (!metadata) return;
-    Drop({base::StringOr(*metadata, "namespace"), base::StringOr(*metadata, "name")},
-         base::StringOr(*metadata, "uid"), kube::VersionOf(object));
+    Hear(object);
+    Forget(object);
   }
 
   // Of this UID only: a successor of the same name stays. `version` is the last that it had.
@@ -90,6 +97,7 @@ class Collection : public kube::Watch::Sink {
 
   void ListEnd(kube::Version version) override {
     listing_ = false;
+    heard_ = std::max(heard_, version);
     trouble_.clear();
     for (auto it = objects_.begin(); it != objects_.end();) {
       const bool gone = !told_.contains(it->first) && it->second.version <= version;
@@ -103,6 +111,18 @@ class Collection : public kube::Watch::Sink {
 
  private:
   static constexpr size_t kRemembered = 1024;
+
+  // What a list tells comes in no order of versions: its end counts.
+  void Hear(const base::Json& object) {
+    if (!listing_) heard_ = std::max(heard_, kube::VersionOf(object));
+  }
+
+  void Forget(const base::Json& object) {
+    const base::Json* metadata = base::Find(object, "metadata");
+    if (!metadata) return;
+    Drop({base::StringOr(*metadata, "namespace"), base::StringOr(*metadata, "name")},
+         base::StringOr(*metadata, "uid"), kube::VersionOf(object));
+  }
 
   void Insert(Object object) {
     const Key key = object.key;
@@ -132,6 +152,7 @@ class Collection : public kube::Watch::Sink {
   std::map<Key, Object> objects_;
   std::map<Key, std::set<std::string>> by_job_;
   std::map<Key, kube::Version> removed_;
+  kube::Version heard_ = 0;
   bool listing_ = false;
   std::set<Key> told_;
   std::string trouble_;

@@ -80,34 +80,29 @@ void Deeds::Ask(const std::string& name_space, Pacer::Make make, Found found, Do
        });
 }
 
-bool Deeds::Learn(Kind kind, const Json& object) {
+void Deeds::Learn(Kind kind, const Json& object) {
   switch (kind) {
     case Kind::kPod:
-      know_.pods.Apply(object);
-      return ReadPod(object).has_value();
+      return know_.pods.Learn(object);
     case Kind::kService:
-      know_.services.Apply(object);
-      return ReadService(object).has_value();
+      return know_.services.Learn(object);
     case Kind::kPodGroup:
-      know_.pod_groups.Apply(object);
-      return ReadPodGroup(object).has_value();
+      return know_.pod_groups.Learn(object);
   }
-  return false;
 }
 
 // ---- The job itself
 
-void Deeds::ReadJob(const Key& key, Done done) {
+void Deeds::LookUpJob(const Key& key, Done done) {
   const StoredJob* known = know_.jobs.Find(key);
   Ask(
       key.name_space, [path = JobPath(key)] { return Request{.path = path}; },
-      [this](const Json* object) { know_.jobs.Apply(*object); },
-      [this, key, uid = known ? known->uid : "",
+      [this](const Json* object) { know_.jobs.Learn(*object); },
+      [this, key, uid = known ? known->uid : "", version = known ? known->version : 0,
        done = std::move(done)](std::optional<Error> error) {
         if (!error || error->kind() != ErrorKind::kNotFound) return done(std::move(error));
         // Not one that was made since we asked.
-        const StoredJob* stored = know_.jobs.Find(key);
-        if (stored && stored->uid == uid) know_.jobs.Drop(key, uid, stored->version);
+        know_.jobs.Drop(key, uid, version);
         done(std::nullopt);
       });
 }
@@ -124,19 +119,19 @@ void Deeds::Publish(const StoredJob& stored, const api::JobStatus& status, Done 
       [path = JobPath(stored.key, "status"), body = base::CompactJson(patch)] {
         return Request{"PATCH", path, kMergePatch, body};
       },
-      [this](const Json* object) { know_.jobs.Apply(*object); }, std::move(done));
+      [this](const Json* object) { know_.jobs.Learn(*object); }, std::move(done));
 }
 
 void Deeds::DeleteJob(const JobPtr& job, Done done) {
   Delete(
-      job->metadata.name_space, JobPath(KeyOf(*job)), job->metadata.uid,
+      job->metadata.name_space, JobPath(KeyOf(*job)), job->metadata.uid, std::nullopt,
       {{"propagationPolicy", "Background"}},
       [this, job](const Json* object) {
         if (!object) return;
         chronicle_.Deleted(*job);
         chronicle_.Tell(*job, {false, "SuccessfulDeleteJob", "Deleted job: " + job->metadata.name});
       },
-      [this](const Json* object) { know_.jobs.Apply(*object); }, std::move(done));
+      [this](const Json* object) { know_.jobs.Learn(*object); }, std::move(done));
 }
 
 // ---- Making
@@ -153,21 +148,21 @@ void Deeds::TryPod(const JobPtr& job, api::Role role, Done done) {
 
 void Deeds::CreatePod(const JobPtr& job, api::ReplicaId id, int32_t attempt, Done done) {
   Create(
-      job, Kind::kPod, ReplicaName(*job, id),
+      job, Kind::kPod, id, ReplicaName(*job, id),
       [this, job, id, attempt] { return MakePod(*job, id, attempt, settings_); }, std::move(done));
 }
 
 void Deeds::CreateService(const JobPtr& job, api::ReplicaId id, Done done) {
   Create(
-      job, Kind::kService, ReplicaName(*job, id), [job, id] { return MakeService(*job, id); },
+      job, Kind::kService, id, ReplicaName(*job, id), [job, id] { return MakeService(*job, id); },
       std::move(done));
 }
 
 void Deeds::EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done) {
-  const Json wanted = MakePodGroup(*job, settings_);
+  const Json wanted = MakePodGroup(*job, settings_, there);
   if (!there) {
     return Create(
-        job, Kind::kPodGroup, job->metadata.name, [wanted] { return wanted; }, std::move(done));
+        job, Kind::kPodGroup, {}, job->metadata.name, [wanted] { return wanted; }, std::move(done));
   }
   const Json patch =
       JsonObject{{"metadata", JsonObject{{"uid", there->uid}}}, {"spec", wanted.at("spec")}};
@@ -178,7 +173,7 @@ void Deeds::EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done) 
       [this](const Json* object) { Learn(Kind::kPodGroup, *object); }, std::move(done));
 }
 
-void Deeds::Create(const JobPtr& job, Kind kind, const std::string& name,
+void Deeds::Create(const JobPtr& job, Kind kind, api::ReplicaId id, const std::string& name,
                    std::function<Json()> make, Done done) {
   const Key key{job->metadata.name_space, name};
   const std::string what = kind == Kind::kPod       ? "Pod"
@@ -194,39 +189,83 @@ void Deeds::Create(const JobPtr& job, Kind kind, const std::string& name,
         chronicle_.Tell(*job, {false, "SuccessfulCreate" + what,
                                fmt::format("Created {}: {}", base::Lower(what), name)});
       },
-      [this, job, kind, what, key, done = std::move(done)](std::optional<Error> error) {
+      [this, job, kind, id, what, key, done = std::move(done)](std::optional<Error> error) {
         if (!error) return done(std::nullopt);
         // Made by us, and the answer was lost; or by another operator; or it is a stranger's.
-        if (error->kind() == ErrorKind::kTaken) return LookAt(job, kind, key, *error, done);
+        if (error->kind() == ErrorKind::kTaken) return LookAt(job, kind, id, key, *error, done);
         chronicle_.Tell(*job, {true, "FailedCreate" + what, "Error creating: " + error->text()});
         done(std::move(error));
       });
 }
 
-void Deeds::LookAt(const JobPtr& job, Kind kind, const Key& key, const Error& taken, Done done) {
-  auto ours = std::make_shared<bool>(true);
+void Deeds::LookUpPod(const JobPtr& job, api::ReplicaId id, Done done) {
+  const Key key{job->metadata.name_space, ReplicaName(*job, id)};
+  const std::string path = PathOf(Kind::kPod, key.name_space, key.name);
+  const Pod* known = know_.pods.Find(key);
+  auto claim = std::make_shared<std::string>();  // UID of a pod to take back
+  Ask(
+      key.name_space, [path] { return Request{.path = path}; },
+      [this, job, claim](const Json* object) {
+        if (WasTakenFrom(*job, *object)) *claim = base::StringOr(object->at("metadata"), "uid");
+        know_.pods.Learn(*object);
+      },
+      [this, job, id, key, path, claim, uid = known ? known->uid : "",
+       version = known ? known->version : 0, done = std::move(done)](std::optional<Error> error) {
+        // Not one that was made since we asked.
+        if (error && error->kind() == ErrorKind::kNotFound) know_.pods.Drop(key, uid, version);
+        if (error || claim->empty()) return done(std::move(error));
+        Ask(
+            key.name_space,
+            [path, body = base::CompactJson(MakeClaim(*job, id, *claim))] {
+              return Request{"PATCH", path, kStrategicPatch, body};
+            },
+            [this, job, key](const Json* object) {
+              know_.pods.Learn(*object);
+              chronicle_.Tell(*job, {true, "TakenBackPod",
+                                     fmt::format("Took pod {} back: somebody had removed its "
+                                                 "label or its owner",
+                                                 key.name)});
+            },
+            done);
+      });
+}
+
+void Deeds::LookAt(const JobPtr& job, Kind kind, api::ReplicaId id, const Key& key,
+                   const Error& taken, Done done) {
+  const Done looked = [this, job, kind, key, taken, done](std::optional<Error> error) {
+    const Pod* pod = kind == Kind::kPod ? know_.pods.Find(key) : nullptr;
+    const Service* service = kind == Kind::kService ? know_.services.Find(key) : nullptr;
+    const PodGroup* group = kind == Kind::kPodGroup ? know_.pod_groups.Find(key) : nullptr;
+    // Of a job before this one: it goes by itself, and nothing is to start while it is there.
+    if (!error && ((service && IsOfAnother(*service, job->metadata.uid)) ||
+                   (group && IsOfAnother(*group, job->metadata.uid)))) {
+      return done(taken);
+    }
+    if (error || pod || service || group) return done(std::move(error));
+    chronicle_.Tell(*job, {true,
+                           kind == Kind::kPod       ? "FailedCreatePod"
+                           : kind == Kind::kService ? "FailedCreateService"
+                                                    : "FailedCreatePodGroup",
+                           "Error creating: " + taken.text()});
+    done(taken);
+  };
+  if (kind == Kind::kPod) return LookUpPod(job, id, looked);
   Ask(
       key.name_space,
       [path = PathOf(kind, key.name_space, key.name)] { return Request{.path = path}; },
-      [this, kind, ours](const Json* object) { *ours = Learn(kind, *object); },
-      [this, job, kind, taken, ours, done = std::move(done)](std::optional<Error> error) {
-        if (*ours) return done(std::move(error));
-        chronicle_.Tell(*job, {true,
-                               kind == Kind::kPod       ? "FailedCreatePod"
-                               : kind == Kind::kService ? "FailedCreateService"
-                                                        : "FailedCreatePodGroup",
-                               "Error creating: " + taken.text()});
-        done(taken);
-      });
+      [this, kind](const Json* object) { Learn(kind, *object); }, looked);
 }
 
 // ---- Taking away
 
 void Deeds::Delete(const std::string& name_space, const std::string& path, const std::string& uid,
-                   JsonObject options, Found found, Found learn, Done done) {
+                   std::optional<kube::Version> version, JsonObject options, Found found,
+                   Found learn, Done done) {
   options["apiVersion"] = "v1";
   options["kind"] = "DeleteOptions";
-  options["preconditions"] = JsonObject{{"uid", uid}};
+  JsonObject& conditions = options["preconditions"].emplace_object();
+  conditions["uid"] = uid;
+  if (version) conditions["resourceVersion"] = std::to_string(*version);
   const Done missing = [found, done](std::optional<Error> error) {
     const bool gone = error && error->kind() == ErrorKind::kNotFound;
     if (gone) found(nullptr);
@@ -238,14 +277,16 @@ void Deeds::Delete(const std::string& name_space, const std::string& path, const
       found,
       [=, this](std::optional<Error> error) {
         if (!error || error->kind() != ErrorKind::kTaken) return missing(std::move(error));
-        // Most likely the name is another's by now. If it is not, nothing was deleted.
+        // Most likely the name is another's by now, or the object has changed, which wakes us. If
+        // neither is so, nothing was deleted.
         auto refused = std::make_shared<std::optional<Error>>();
         Ask(
             name_space, [path] { return Request{.path = path}; },
             [=](const Json* object) {
               learn(object);
               const Json* metadata = base::Find(*object, "metadata");
-              if (!metadata || base::StringOr(*metadata, "uid") == uid) *refused = error;
+              const bool same = !metadata || base::StringOr(*metadata, "uid") == uid;
+              if (same && (!version || kube::VersionOf(*object) == *version)) *refused = error;
             },
             [=](std::optional<Error> second) {
               missing(second ? std::move(second) : std::move(*refused));
@@ -253,12 +294,13 @@ void Deeds::Delete(const std::string& name_space, const std::string& path, const
       });
 }
 
-void Deeds::DeletePod(const JobPtr& job, const Pod& pod, std::optional<int64_t> grace, Done done) {
+void Deeds::DeletePod(const JobPtr& job, const Pod& pod, std::optional<int64_t> grace,
+                      bool if_unchanged, Done done) {
   JsonObject options;
   if (grace) options["gracePeriodSeconds"] = *grace;
   Delete(
       pod.key.name_space, PathOf(Kind::kPod, pod.key.name_space, pod.key.name), pod.uid,
-      std::move(options),
+      if_unchanged ? std::optional(pod.version) : std::nullopt, std::move(options),
       [this, job, pod](const Json* object) {
         if (!object) return know_.pods.Drop(pod.key, pod.uid, pod.version);
         TookAway(*object, pod);
@@ -275,7 +317,7 @@ void Deeds::TookAway(const Json& object, const Pod& pod) {
   const bool free = !finalizers || !finalizers->is_array() || finalizers->get_array().empty();
   const bool gone = metadata && free && base::Find(*metadata, "deletionTimestamp") &&
                     base::IntOr(*metadata, "deletionGracePeriodSeconds", 0) == 0;
-  gone ? know_.pods.Drop(pod.key, pod.uid, kube::VersionOf(object)) : know_.pods.Apply(object);
+  gone ? know_.pods.Drop(pod.key, pod.uid, kube::VersionOf(object)) : know_.pods.Learn(object);
 }
 
 void Deeds::Release(const Pod& pod, Done done) {
@@ -299,14 +341,19 @@ void Deeds::Release(const Pod& pod, Done done) {
         }
         Ask(
             pod.key.name_space, [path] { return Request{.path = path}; },
-            [this](const Json* object) { know_.pods.Apply(*object); }, done);
+            [this](const Json* object) { know_.pods.Learn(*object); },
+            [this, pod, refused = *error, done](std::optional<Error> second) {
+              const Pod* there = know_.pods.Find(pod.key);
+              const bool still = there && there->uid == pod.uid && there->held;
+              done(second || !still ? std::move(second) : refused);
+            });
       });
 }
 
 void Deeds::DeleteService(const JobPtr& job, const Service& service, Done done) {
   Delete(
       service.key.name_space, PathOf(Kind::kService, service.key.name_space, service.key.name),
-      service.uid, {},
+      service.uid, std::nullopt, {},
       [this, job, service](const Json* object) {
         know_.services.Drop(service.key, service.uid, service.version);
         if (!object) return;
@@ -319,7 +366,7 @@ void Deeds::DeleteService(const JobPtr& job, const Service& service, Done done) 
 void Deeds::DeletePodGroup(const JobPtr& job, const PodGroup& group, Done done) {
   Delete(
       group.key.name_space, PathOf(Kind::kPodGroup, group.key.name_space, group.key.name),
-      group.uid, {},
+      group.uid, std::nullopt, {},
       [this, job, group](const Json* object) {
         know_.pod_groups.Drop(group.key, group.uid, group.version);
         if (!object) return;

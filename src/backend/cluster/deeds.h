@@ -32,6 +32,11 @@ struct Knowledge {
   Collection<PodGroup>& pod_groups;
 };
 
+// The server will never take it, however often it is asked.
+inline bool WillNeverDo(const std::optional<base::Error>& error) {
+  return error && error->kind() == base::ErrorKind::kInvalid;
+}
+
 class Deeds {
  public:
   using JobPtr = std::shared_ptr<const api::Job>;
@@ -40,7 +45,10 @@ class Deeds {
   Deeds(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, const Settings& settings);
 
   // Reads the job anew. Found or gone, the collection knows; an error means that nobody does.
-  void ReadJob(const Key& key, Done done);
+  void LookUpJob(const Key& key, Done done);
+  // The same for the pod of a replica, kNotFound when it is gone. One that somebody took from the
+  // job is taken back.
+  void LookUpPod(const JobPtr& job, api::ReplicaId id, Done done);
   // Patches the status, if the job still has this version.
   void Publish(const StoredJob& stored, const api::JobStatus& status, Done done);
   // Whether the server would take a pod of this role: kInvalid when it never will.
@@ -52,7 +60,8 @@ class Deeds {
   void EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done);
 
   // Asks a pod to end, within so many seconds; nothing: as its author allows.
-  void DeletePod(const JobPtr& job, const Pod& pod, std::optional<int64_t> grace, Done done);
+  void DeletePod(const JobPtr& job, const Pod& pod, std::optional<int64_t> grace, bool if_unchanged,
+                 Done done);
   void DeleteService(const JobPtr& job, const Service& service, Done done);
   void DeletePodGroup(const JobPtr& job, const PodGroup& group, Done done);
   void DeleteJob(const JobPtr& job, Done done);
@@ -68,13 +77,15 @@ class Deeds {
   void Send(const std::string& name_space, Pacer::Make make, Answer answer);
   // `found` gets the object of the answer. Errors go to `done`.
   void Ask(const std::string& name_space, Pacer::Make make, Found found, Done done);
-  void Create(const JobPtr& job, Kind kind, const std::string& name,
+  void Create(const JobPtr& job, Kind kind, api::ReplicaId id, const std::string& name,
               std::function<base::Json()> make, Done done);
-  void LookAt(const JobPtr& job, Kind kind, const Key& key, const base::Error& taken, Done done);
+  void LookAt(const JobPtr& job, Kind kind, api::ReplicaId id, const Key& key,
+              const base::Error& taken, Done done);
   // `found` gets nothing when there was no such object of that UID; `learn` what has its name then.
   void Delete(const std::string& name_space, const std::string& path, const std::string& uid,
-              base::JsonObject options, Found found, Found learn, Done done);
-  bool Learn(Kind kind, const base::Json& object);
+              std::optional<kube::Version> version, base::JsonObject options, Found found,
+              Found learn, Done done);
+  void Learn(Kind kind, const base::Json& object);
   void TookAway(const base::Json& object, const Pod& pod);
 
   Knowledge know_;

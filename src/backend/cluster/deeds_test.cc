@@ -17,24 +17,8 @@ const Key kPod{"team-a", "mnist-worker-0"};
 constexpr const char* kNotFound = R"({"kind":"Status","code":404,"reason":"NotFound"})";
 constexpr const char* kConflict = R"({"kind":"Status","code":409,"reason":"Conflict"})";
 
-struct Silent : Chronicle {
-  void Tell(const api::Job&, const core::Event&) override {}
-  void Published(const api::JobStatus&, const api::Job&) override {}
-  void Deleted(const api::Job&) override {}
-  void TurnOver(bool, base::Duration) override {}
-};
-
-struct DeedsTest : ::testing::Test {
-  kube::testing::FakeTransport transport;
-  Collection<StoredJob> jobs{ReadJob, [](const Key&) {}};
-  Collection<Pod> pods{ReadPod, [](const Key&) {}};
-  Collection<Service> services{ReadService, [](const Key&) {}};
-  Collection<PodGroup> groups{ReadPodGroup, [](const Key&) {}};
-  Pacer pacer{transport};
-  Silent chronicle;
-  const Settings settings;
+struct DeedsTest : testing::WithDeeds {
   const Deeds::JobPtr job = std::make_shared<const api::Job>(testing::MakeJob());
-  Deeds deeds{{jobs, pods, services, groups}, pacer, chronicle, settings};
   int answers = 0;
   std::optional<base::Error> error;
 
@@ -55,7 +39,7 @@ struct DeedsTest : ::testing::Test {
 
 TEST_F(DeedsTest, AJobThatIsNotFoundIsForgotten) {
   jobs.Apply(JobObject());
-  deeds.ReadJob(kJob, Done());
+  deeds.LookUpJob(kJob, Done());
   pacer.Advance(kStart);
   transport.Reply(404, kNotFound);
   EXPECT_FALSE(jobs.Find(kJob));
@@ -65,7 +49,7 @@ TEST_F(DeedsTest, AJobThatIsNotFoundIsForgotten) {
 
 TEST_F(DeedsTest, AJobMadeWhileItsPredecessorWasNotFoundIsKept) {
   jobs.Apply(JobObject());
-  deeds.ReadJob(kJob, Done());
+  deeds.LookUpJob(kJob, Done());
   pacer.Advance(kStart);
   jobs.Apply(Successor());
   transport.Reply(404, kNotFound);
@@ -74,17 +58,43 @@ TEST_F(DeedsTest, AJobMadeWhileItsPredecessorWasNotFoundIsKept) {
 }
 
 TEST_F(DeedsTest, AJobMadeWhileThereWasNoneIsKept) {
-  deeds.ReadJob(kJob, Done());
+  deeds.LookUpJob(kJob, Done());
   pacer.Advance(kStart);
   jobs.Apply(Successor());
   transport.Reply(404, kNotFound);
   EXPECT_TRUE(jobs.Find(kJob));
 }
 
+TEST_F(DeedsTest, APodMadeWhileThereWasNoneIsKept) {
+  deeds.LookUpPod(job, {api::Role::kWorker, 0}, Done());
+  pacer.Advance(kStart);
+  pods.Apply(PodObject("", ""));
+  transport.Reply(404, kNotFound);
+  EXPECT_TRUE(pods.Find(kPod));
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind(), base::ErrorKind::kNotFound);
+}
+
+TEST_F(DeedsTest, AServiceOfAJobBeforeThisOneIsNotTakenForIts) {
+  api::Job before = testing::MakeJob();
+  before.metadata.uid = "u-0";
+  base::Json service = MakeService(before, {api::Role::kWorker, 0});
+  service.get_object()["metadata"].get_object()["uid"] = "s-1";
+  service.get_object()["metadata"].get_object()["resourceVersion"] = "6";
+  deeds.CreateService(job, {api::Role::kWorker, 0}, Done());
+  pacer.Advance(kStart);
+  transport.Reply(409, R"({"kind":"Status","code":409,"reason":"AlreadyExists"})");
+  pacer.Advance(kStart);
+  transport.Reply(200, base::CompactJson(service));
+  EXPECT_EQ(answers, 1);
+  EXPECT_TRUE(error) << "so that it is tried again, and no pod starts before";
+  EXPECT_TRUE(chronicle.heard.empty());
+}
+
 TEST_F(DeedsTest, ADeletionThatIsRefusedForAnotherReasonThanItsUidIsNotTakenForDone) {
   const base::Json pod = PodObject("", "");
   pods.Apply(pod);
-  deeds.DeletePod(job, *pods.Find(kPod), 0, Done());
+  deeds.DeletePod(job, *pods.Find(kPod), 0, false, Done());
   pacer.Advance(kStart);
   transport.Reply(409, kConflict);
   pacer.Advance(kStart);
@@ -98,7 +108,7 @@ TEST_F(DeedsTest, ADeletionThatIsRefusedForAnotherReasonThanItsUidIsNotTakenForD
 
 TEST_F(DeedsTest, ADeletionOfAPodWhoseNameIsAnothersLearnsOfThatOne) {
   pods.Apply(PodObject("", ""));
-  deeds.DeletePod(job, *pods.Find(kPod), 0, Done());
+  deeds.DeletePod(job, *pods.Find(kPod), 0, false, Done());
   pacer.Advance(kStart);
   transport.Reply(409, kConflict);
   pacer.Advance(kStart);
@@ -114,12 +124,57 @@ TEST_F(DeedsTest, ADeletionOfAPodWhoseNameIsAnothersLearnsOfThatOne) {
 
 TEST_F(DeedsTest, ADeletionOfAPodThatWentMeanwhileForgetsIt) {
   pods.Apply(PodObject("", ""));
-  deeds.DeletePod(job, *pods.Find(kPod), 0, Done());
+  deeds.DeletePod(job, *pods.Find(kPod), 0, false, Done());
   pacer.Advance(kStart);
   transport.Reply(409, kConflict);
   pacer.Advance(kStart);
   transport.Reply(404, kNotFound);
   EXPECT_FALSE(pods.Find(kPod));
+  EXPECT_FALSE(error);
+}
+
+TEST_F(DeedsTest, APodThatEndedAMomentAgoIsNotDeletedAsOneThatRuns) {
+  pods.Apply(PodObject("", R"("phase":"Running")"));
+  deeds.DeletePod(job, *pods.Find(kPod), 0, true, Done());
+  pacer.Advance(kStart);
+  const base::Json sent = *base::ParseJson(transport.asked[0].request.body);
+  EXPECT_EQ(base::StringOr(sent.at("preconditions"), "resourceVersion"), "9");
+  transport.Reply(409, kConflict);
+  pacer.Advance(kStart);
+  base::Json ended = PodObject("", R"("phase":"Succeeded")");
+  ended.get_object()["metadata"].get_object()["resourceVersion"] = "10";
+  transport.Reply(200, base::CompactJson(ended));
+  EXPECT_TRUE(pods.Find(kPod)->finished);
+  EXPECT_FALSE(error);
+}
+
+TEST_F(DeedsTest, AReleaseThatIsRefusedForAnotherReasonThanItsUidIsNotTakenForDone) {
+  const base::Json pod = PodObject("", "");
+  pods.Apply(pod);
+  deeds.Release(*pods.Find(kPod), Done());
+  pacer.Advance(kStart);
+  transport.Reply(409, kConflict);
+  pacer.Advance(kStart);
+  transport.Reply(200, base::CompactJson(pod));
+  EXPECT_EQ(answers, 1);
+  EXPECT_TRUE(error) << "so that it is tried again";
+}
+
+TEST_F(DeedsTest, APodThatSomebodyTookFromItsJobIsTakenBack) {
+  base::Json pod = PodObject("", "");
+  pod.get_object()["metadata"].get_object().erase("ownerReferences");
+  deeds.LookUpPod(job, {api::Role::kWorker, 0}, Done());
+  pacer.Advance(kStart);
+  transport.Reply(200, base::CompactJson(pod));
+  pacer.Advance(kStart);
+  ASSERT_EQ(transport.asked.size(), 1u);
+  const base::Json sent = *base::ParseJson(transport.asked[0].request.body);
+  EXPECT_EQ(base::StringOr(sent.at("metadata"), "uid"), "p-1");
+  EXPECT_EQ(OwnerOf(sent.at("metadata")), "u-1");
+  base::Json back = PodObject("", "");
+  back.get_object()["metadata"].get_object()["resourceVersion"] = "10";
+  transport.Reply(200, base::CompactJson(back));
+  EXPECT_EQ(pods.Find(kPod)->owner, "u-1");
   EXPECT_FALSE(error);
 }
 

@@ -2,6 +2,7 @@
 // another.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -18,9 +19,16 @@ class FairQueue {
   }
 
   std::optional<Item> Pop() {
-    if (lanes_.empty()) return std::nullopt;
-    auto lane = lanes_.upper_bound(last_);
-    if (lane == lanes_.end()) lane = lanes_.begin();
+    return PopFrom([](const std::string&) { return true; });
+  }
+
+  // Only from lanes for which `open(lane)` holds.
+  template <typename Open>
+  std::optional<Item> PopFrom(Open open) {
+    const auto is_open = [&](const auto& entry) { return open(entry.first); };
+    auto lane = std::find_if(lanes_.upper_bound(last_), lanes_.end(), is_open);
+    if (lane == lanes_.end()) lane = std::find_if(lanes_.begin(), lanes_.end(), is_open);
+    if (lane == lanes_.end()) return std::nullopt;
     last_ = lane->first;
     std::optional<Item> item = std::move(lane->second.front());
     lane->second.pop_front();
@@ -29,7 +37,16 @@ class FairQueue {
     return item;
   }
 
+  template <typename Open>
+  bool HasAnyFrom(Open open) const {
+    return std::ranges::any_of(lanes_, [&](const auto& entry) { return open(entry.first); });
+  }
+
   size_t size() const { return size_; }
+  size_t size(const std::string& lane) const {
+    const auto found = lanes_.find(lane);
+    return found == lanes_.end() ? 0 : found->second.size();
+  }
   bool empty() const { return size_ == 0; }
 
  private:

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "backend/cluster/pod_group.h"
+#include "base/strings.h"
 #include "core/tf_config.h"
 
 namespace backend::cluster {
@@ -93,6 +94,14 @@ JsonObject OwnerReference(const api::Job& job) {
           {"uid", job.metadata.uid},        {"controller", true}, {"blockOwnerDeletion", true}};
 }
 
+Json MakeClaim(const api::Job& job, ReplicaId id, const std::string& uid) {
+  JsonObject metadata = {{"uid", uid},
+                         {"labels", Labels(job, id)},
+                         {"finalizers", JsonArray{Json(kFinalizer)}},
+                         {"ownerReferences", JsonArray{OwnerReference(job)}}};
+  return JsonObject{{"metadata", std::move(metadata)}};
+}
+
 Json MakePod(const api::Job& job, ReplicaId id, int32_t attempt, const Settings& settings) {
   const Json& pod_template = job.spec.replicas.at(id.role).pod_template;
   JsonObject pod = {{"apiVersion", "v1"}, {"kind", "Pod"}};
@@ -135,17 +144,18 @@ Json MakePod(const api::Job& job, ReplicaId id, int32_t attempt, const Settings&
 
 Json MakeService(const api::Job& job, ReplicaId id) {
   JsonArray ports;
-  std::set<std::string> names;
+  std::set<std::pair<int64_t, std::string>> seen;
   const Json* container = api::TensorFlowContainer(job.spec.replicas.at(id.role).pod_template);
   const Json* given = container ? base::Find(*container, "ports") : nullptr;
   if (given && given->is_array()) {
     for (const Json& port : given->get_array()) {
       const std::string name = base::StringOr(port, "name");
-      if (!names.insert(name).second) continue;
+      const std::string protocol = base::StringOr(port, "protocol");
+      const int64_t number = base::IntOr(port, "containerPort");
+      if (!seen.insert({number, protocol.empty() ? "TCP" : protocol}).second) continue;
       JsonObject entry;
       if (!name.empty()) entry["name"] = name;
-      entry["port"] = base::IntOr(port, "containerPort");
-      const std::string protocol = base::StringOr(port, "protocol");
+      entry["port"] = number;
       if (!protocol.empty()) entry["protocol"] = protocol;
       ports.push_back(std::move(entry));
     }
@@ -154,7 +164,10 @@ Json MakeService(const api::Job& job, ReplicaId id) {
   if (ports.size() > 1) {
     for (Json& port : ports) {
       if (!base::Find(port, "name")) {
-        port.get_object()["name"] = fmt::format("port-{}", base::IntOr(port, "port"));
+        const std::string protocol = base::Lower(base::StringOr(port, "protocol"));
+        port.get_object()["name"] =
+            fmt::format("port-{}{}", base::IntOr(port, "port"),
+                        protocol.empty() || protocol == "tcp" ? "" : "-" + protocol);
       }
     }
   }

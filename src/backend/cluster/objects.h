@@ -39,5 +39,7 @@ base::Json MakePod(const api::Job& job, api::ReplicaId id, int32_t attempt,
                    const Settings& settings);
 base::Json MakeService(const api::Job& job, api::ReplicaId id);
 base::JsonObject OwnerReference(const api::Job& job);
+// What makes a pod one of this job, as a patch for one that somebody took it from.
+base::Json MakeClaim(const api::Job& job, api::ReplicaId id, const std::string& uid);
 
 }  // namespace backend::cluster

@@ -90,6 +90,18 @@ TEST(MakeService, IsHeadlessAndFoundBeforeItsPodIsReady) {
       R"("publishNotReadyAddresses":true})");
 }
 
+TEST(MakeService, HasEveryPortOfTheContainerOnceAndUnderAName) {
+  api::Job job = MakeJob();
+  Json& containers = job.spec.replicas.at(Role::kWorker).pod_template.at("spec").at("containers");
+  containers.at(0).get_object()["ports"] =
+      Parse(R"([{"containerPort":80},{"containerPort":81},{"containerPort":81,"protocol":"UDP"},)"
+            R"({"name":"again","containerPort":80},{"name":"tfjob-port","containerPort":2222}])");
+  EXPECT_EQ(base::CompactJson(MakeService(job, {Role::kWorker, 0}).at("spec").at("ports")),
+            R"([{"port":80,"name":"port-80"},{"port":81,"name":"port-81"},)"
+            R"({"port":81,"protocol":"UDP","name":"port-81-udp"},)"
+            R"({"name":"tfjob-port","port":2222}])");
+}
+
 TEST(Gang, JoinsVolcanoByAnnotationAndOthersByLabel) {
   const Json volcano = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {.gang_scheduler = "Volcano"});
   EXPECT_EQ(Compact(volcano, {"spec", "schedulerName"}), "\"volcano\"");

@@ -25,7 +25,7 @@ struct Operator::Parts : Chronicle {
       : options(std::move(given)),
         observer(watched),
         pacer(transport),
-        events(transport, "tfjob-controller"),
+        events(pacer.idle(), "tfjob-controller"),
         turns({jobs, pods, services, pod_groups}, pacer, *this, options.settings),
         job_watch(transport, {kube::Path(api::kApiVersion, "tfjobs", options.name_space), ""}, jobs,
                   Jitter(options.identity, "tfjobs")),
@@ -105,8 +105,8 @@ void Operator::Advance(base::Time now) {
   if (parts_->lease) parts_->lease->Advance(now);
   // What is missing from an incomplete list would be made a second time.
   if (parts_->Synced() && parts_->Leads()) parts_->turns.Advance(now);
-  parts_->pacer.Advance(now);
   parts_->events.Advance(now);
+  parts_->pacer.Advance(now);
 }
 
 std::optional<base::Time> Operator::next() const {

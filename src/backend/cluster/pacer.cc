@@ -6,11 +6,13 @@
 namespace backend::cluster {
 namespace {
 
-constexpr double kFirstWindow = 16;
-constexpr double kLargestWindow = 48;
+constexpr double kFirstWindow = 32;
+constexpr double kLargestWindow = 64;
 // Slow answers alone do not make it smaller: whoever keeps the server busy may be somebody else,
-// who does not yield. A server that cannot take as many says so (429).
-constexpr double kSmallestSlowWindow = 8;
+// who does not yield, and what we get done is our share of what it has under way. A server that
+// cannot take as many says so (429); by default it takes 200 writes at once.
+constexpr double kSmallestSlowWindow = kFirstWindow;
+constexpr size_t kIdleAtOnce = 4;
 constexpr base::Duration kPatience = std::chrono::seconds(30);
 constexpr base::Duration kPause = std::chrono::seconds(1);
 constexpr base::Duration kLongestPause = std::chrono::seconds(30);
@@ -31,6 +33,7 @@ struct Pacer::Shared {
     std::optional<base::Duration> retry_after;
   };
   size_t under_way = 0;
+  size_t idle_under_way = 0;       // of these
   std::vector<Answered> answered;  // since the last Advance
 };
 
@@ -44,8 +47,13 @@ void Pacer::Submit(const std::string& name_space, Make make, kube::Transport::An
   urgent_.Push(name_space, {std::move(make), std::move(answer)});
 }
 
-void Pacer::SubmitIdle(Make make, kube::Transport::Answer answer) {
-  idle_.push_back({std::move(make), std::move(answer)});
+void Pacer::IdleDoor::Send(kube::Request request, base::Duration, Answer answer) {
+  pacer_.idle_.push_back(
+      {[request = std::move(request)]() mutable { return std::move(request); }, std::move(answer)});
+}
+
+std::unique_ptr<kube::Stream> Pacer::IdleDoor::Open(kube::Request, base::Duration, Data, Answer) {
+  CHECK(false);
 }
 
 void Pacer::Advance(base::Time now) {
@@ -61,22 +69,28 @@ std::optional<base::Time> Pacer::next() const {
 }
 
 bool Pacer::SendNext(base::Time now) {
-  std::optional<Waiting> one = urgent_.Pop();
-  if (!one && !idle_.empty()) {
-    one = std::move(idle_.front());
-    idle_.pop_front();
+  if (std::optional<Waiting> one = urgent_.Pop()) {
+    Send(std::move(*one), false, now);
+    return true;
   }
-  if (!one) return false;
-  ++shared_->under_way;
-  transport_.Send(one->make(), kPatience,
-                  [shared = shared_, now,
-                   answer = std::move(one->answer)](base::Result<kube::Response> response) mutable {
-                    --shared->under_way;
+  if (idle_.empty() || shared_->idle_under_way >= kIdleAtOnce) return false;
+  Send(std::move(idle_.front()), true, now);
+  idle_.pop_front();
+  return true;
+}
+
+void Pacer::Send(Waiting one, bool idle, base::Time now) {
+  shared_->under_way += 1;
+  shared_->idle_under_way += idle;
+  transport_.Send(one.make(), kPatience,
+                  [shared = shared_, idle, now,
+                   answer = std::move(one.answer)](base::Result<kube::Response> response) mutable {
+                    shared->under_way -= 1;
+                    shared->idle_under_way -= idle;
                     shared->answered.push_back({now, IsOverload(response),
                                                 response ? response->retry_after : std::nullopt});
                     answer(std::move(response));
                   });
-  return true;
 }
 
 void Pacer::Learn(base::Time now) {

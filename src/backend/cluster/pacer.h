@@ -29,14 +29,20 @@ class Pacer {
 
   // `make` is called when the request's turn has come, so that what waits costs no memory.
   void Submit(const std::string& name_space, Make make, kube::Transport::Answer answer);
-  // The same, after all others.
-  void SubmitIdle(Make make, kube::Transport::Answer answer);
+  // A door for what can wait: its requests go when no other waits, and few at a time, so that one
+  // that comes then finds the server free. They have no time limit of their own while they wait,
+  // and streams are not opened through it.
+  kube::Transport& idle() { return idle_door_; }
 
   void Advance(base::Time now);
   // When Advance has something to do that no answer announces: the end of a pause.
   std::optional<base::Time> next() const;
 
   size_t waiting() const { return urgent_.size() + idle_.size(); }
+  // Requests wait that cannot be sent yet, not only such that can wait.
+  bool IsBusy() const { return urgent_.size() > 0; }
+  // A namespace's requests that can be sent before long are few enough to ask for more.
+  bool HasRoom(const std::string& name_space) const { return urgent_.size(name_space) < window(); }
   size_t window() const;
 
  private:
@@ -45,13 +51,25 @@ class Pacer {
     kube::Transport::Answer answer;
   };
   struct Shared;
+  class IdleDoor : public kube::Transport {
+   public:
+    explicit IdleDoor(Pacer& pacer) : pacer_(pacer) {}
+    void Send(kube::Request request, base::Duration timeout, Answer answer) override;
+    std::unique_ptr<kube::Stream> Open(kube::Request request, base::Duration silence, Data data,
+                                       Answer end) override;
+
+   private:
+    Pacer& pacer_;
+  };
 
   bool SendNext(base::Time now);
+  void Send(Waiting one, bool idle, base::Time now);
   void Learn(base::Time now);
 
   kube::Transport& transport_;
   FairQueue<Waiting> urgent_;  // by namespace
   std::deque<Waiting> idle_;
+  IdleDoor idle_door_{*this};
   double window_;
   base::Duration quick_{0};  // how fast the server answers when it is not busy; 0: not known yet
   std::optional<base::Time> paused_until_;

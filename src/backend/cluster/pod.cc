@@ -104,6 +104,16 @@ core::Ending ReadEnding(const Json& metadata, const Json& status, const Json& co
   return out;
 }
 
+// Every container of a pod.
+bool HaveEnded(const Json& spec, const Json& status) {
+  bool all = true;
+  ForEach(At(spec, "containers"), [&](const Json& one) {
+    const Json& its = Named(At(status, "containerStatuses"), "name", StringOr(one, "name"));
+    all &= At(At(its, "state"), "terminated").is_object();
+  });
+  return all;
+}
+
 // Why a pod that has not started does not: a container that waits for something that is not
 // coming, or no node for it.
 void ReadTrouble(const Json& status, Pod& pod) {
@@ -131,6 +141,15 @@ void ReadTrouble(const Json& status, Pod& pod) {
 
 }  // namespace
 
+bool WasTakenFrom(const api::Job& job, const Json& object) {
+  const Json& metadata = At(object, "metadata");
+  if (base::Find(metadata, "deletionTimestamp")) return false;
+  const std::optional<Pod> pod = ReadPod(object);
+  const bool labelled = pod && pod->job.name == job.metadata.name;
+  const std::string controller = OwnerOf(metadata);
+  return controller == job.metadata.uid ? !labelled : controller.empty() && labelled;
+}
+
 std::optional<Pod> ReadPod(const Json& object) {
   const Json& metadata = At(object, "metadata");
   const Json& labels = At(metadata, "labels");
@@ -144,6 +163,7 @@ std::optional<Pod> ReadPod(const Json& object) {
           .uid = StringOr(metadata, "uid"),
           .version = kube::VersionOf(object),
           .owner = OwnerOf(metadata)};
+  if (StringOr(labels, kOperatorLabel) != kOperatorName) return std::nullopt;
   if (!id || pod.job.name.empty() || pod.key.name.empty() || pod.uid.empty()) return std::nullopt;
   pod.replica.incarnation = pod.uid;
   pod.replica.id = *id;
@@ -153,7 +173,11 @@ std::optional<Pod> ReadPod(const Json& object) {
     pod.held |= one.is_string() && std::string_view(one.get_string()) == kFinalizer;
   });
   pod.replica.deleting = base::Find(metadata, "deletionTimestamp") != nullptr;
-  if (pod.replica.deleting) pod.grace = base::IntOr(metadata, "deletionGracePeriodSeconds", 0);
+  if (pod.replica.deleting) {
+    pod.grace = base::IntOr(metadata, "deletionGracePeriodSeconds", 0);
+    pod.gone_by = TimeAt(metadata, "deletionTimestamp").value_or(base::Time());
+  }
+  pod.node = StringOr(spec, "nodeName");
 
   const base::Time created = TimeAt(metadata, "creationTimestamp").value_or(base::Time());
   const std::string phase = StringOr(status, "phase");
@@ -162,10 +186,12 @@ std::optional<Pod> ReadPod(const Json& object) {
       At(Named(At(status, "containerStatuses"), "name", api::kContainerName), "state");
   const Json& terminated = At(state, "terminated");
   pod.finished = phase == "Succeeded" || phase == "Failed";
-  // No node has it, so nothing will ever report its end.
-  const bool never_placed = pod.replica.deleting && StringOr(spec, "nodeName").empty();
-  const bool ended = pod.finished || never_placed ||
+  // Nothing will ever report its end: no node has it, or somebody deleted it by force, because its
+  // node is lost, say. Without our finalizer it would be gone.
+  const bool given_up = pod.replica.deleting && (pod.node.empty() || pod.grace == 0);
+  const bool ended = pod.finished || given_up ||
                      (terminated.is_object() && StringOr(spec, "restartPolicy") == "Never");
+  pod.closing = !pod.finished && !pod.replica.deleting && HaveEnded(spec, status);
   if (ended) {
     pod.replica.ending = ReadEnding(metadata, status, container, terminated, created);
     if (phase == "Succeeded" && !terminated.is_object()) pod.replica.ending->code = 0;
@@ -174,15 +200,14 @@ std::optional<Pod> ReadPod(const Json& object) {
     const auto asked = TimeAt(metadata, "deletionTimestamp");
     const bool sent_away =
         asked && pod.replica.ending->when > *asked - std::chrono::seconds(pod.grace);
-    const bool well =
-        pod.replica.ending->code == 0 && !never_placed && phase != "Failed" && !sent_away;
+    const bool well = pod.replica.ending->code == 0 && phase != "Failed" && !sent_away;
     if (well) {
       pod.replica.ending->signal = 0;
       // It had done its work before it was taken away.
       pod.replica.ending->disruption.clear();
     }
     pod.replica.phase = well ? core::Phase::kSucceeded : core::Phase::kFailed;
-    pod.finished |= never_placed;
+    pod.finished |= given_up;
   } else if (phase == "Running") {
     pod.replica.phase = core::Phase::kRunning;
   }

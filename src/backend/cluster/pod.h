@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "api/tfjob.h"
 #include "backend/cluster/collection.h"
 #include "base/json.h"
 #include "core/observed.h"
@@ -18,18 +19,25 @@ struct Pod {
   Key job;  // by its label
   std::string uid;
   kube::Version version = 0;
-  std::string owner;  // UID of the TFJob that controls it; empty: of none any more
+  std::string owner;  // UID of what controls it; empty: nothing does any more
   // incarnation is the UID. An ending is there as soon as the container named tensorflow has one,
   // whatever its sidecars do.
   core::ReplicaState replica;
-  bool held = false;      // carries our finalizer
-  bool finished = false;  // every container has ended, so that nothing of it can run any more
-  int64_t grace = -1;     // seconds it was given to end in; -1: nobody asks it to
-  std::string trouble;    // why it does not start: "ImagePullBackOff", "Unschedulable"
+  bool held = false;  // carries our finalizer
+  // Every container has ended, or nobody will ever say so: there is nothing to wait for any more.
+  bool finished = false;
+  bool closing = false;  // every container has ended, and its phase will say so in a moment
+  int64_t grace = -1;    // seconds it was given to end in; -1: nobody asks it to
+  base::Time gone_by;    // if somebody does
+  std::string node;      // empty: none has it
+  std::string trouble;   // why it does not start: "ImagePullBackOff", "Unschedulable"
   std::string trouble_message;
 };
 
 // Nothing when the labels do not say which replica of which job it is.
 std::optional<Pod> ReadPod(const base::Json& object);
+
+// Of this job by its owner or else by its labels, but not by both: somebody edited it.
+bool WasTakenFrom(const api::Job& job, const base::Json& object);
 
 }  // namespace backend::cluster

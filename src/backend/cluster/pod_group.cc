@@ -18,6 +18,10 @@ bool IsVolcano(const Settings& settings) {
   return base::Lower(settings.gang_scheduler) == "volcano";
 }
 
+std::string SchedulerOf(const Settings& settings) {
+  return IsVolcano(settings) ? "volcano" : settings.gang_scheduler;
+}
+
 int32_t Total(const api::Job& job) {
   int32_t total = 0;
   for (const auto& [role, spec] : job.spec.replicas) total += spec.replicas;
@@ -75,7 +79,7 @@ std::string PodGroupVersion(const Settings& settings) {
   return IsVolcano(settings) ? "scheduling.volcano.sh/v1beta1" : "scheduling.x-k8s.io/v1alpha1";
 }
 
-Json MakePodGroup(const api::Job& job, const Settings& settings) {
+Json MakePodGroup(const api::Job& job, const Settings& settings, const PodGroup* there) {
   const api::SchedulingPolicy policy =
       job.spec.run_policy.scheduling_policy.value_or(api::SchedulingPolicy());
   JsonObject spec;
@@ -86,7 +90,8 @@ Json MakePodGroup(const api::Job& job, const Settings& settings) {
     spec["minResources"] = std::move(sum);
   }
   if (IsVolcano(settings)) {
-    spec["queue"] = policy.queue.empty() ? "default" : policy.queue;
+    const std::string queue = there ? base::StringOr(there->spec, "queue") : "";
+    spec["queue"] = !queue.empty() ? queue : policy.queue.empty() ? "default" : policy.queue;
     if (!policy.priority_class.empty()) spec["priorityClassName"] = policy.priority_class;
   } else if (policy.schedule_timeout_seconds) {
     spec["scheduleTimeoutSeconds"] = *policy.schedule_timeout_seconds;
@@ -106,7 +111,7 @@ Json MakePodGroup(const api::Job& job, const Settings& settings) {
 }
 
 bool IsUpToDate(const PodGroup& group, const api::Job& job, const Settings& settings) {
-  const Json wanted = MakePodGroup(job, settings);
+  const Json wanted = MakePodGroup(job, settings, &group);
   for (const auto& [key, value] : wanted.at("spec").get_object()) {
     const Json* there = base::Find(group.spec, key);
     if (!there || *there != value) return false;
@@ -118,6 +123,14 @@ bool PodsMayStart(const PodGroup& group, const Settings& settings) {
   return !IsVolcano(settings) || (!group.phase.empty() && group.phase != "Pending");
 }
 
+bool NamesAnotherScheduler(const api::Job& job, const Settings& settings) {
+  return std::ranges::any_of(job.spec.replicas, [&](const auto& entry) {
+    const Json* spec = base::Find(entry.second.pod_template, "spec");
+    const std::string name = spec ? base::StringOr(*spec, "schedulerName") : "";
+    return !name.empty() && name != SchedulerOf(settings);
+  });
+}
+
 void JoinPodGroup(const api::Job& job, api::ReplicaId id, const Settings& settings,
                   JsonObject& metadata, JsonObject& spec) {
   const auto set = [&](std::string_view map, std::string_view key, std::string_view value) {
@@ -125,8 +138,8 @@ void JoinPodGroup(const api::Job& job, api::ReplicaId id, const Settings& settin
     if (!target.is_object()) target.emplace_object();
     target.get_object()[key] = value;
   };
-  if (!spec.contains("schedulerName")) {
-    spec["schedulerName"] = IsVolcano(settings) ? "volcano" : settings.gang_scheduler;
+  if (const Json* named = spec.if_contains("schedulerName"); !named || *named == "") {
+    spec["schedulerName"] = SchedulerOf(settings);
   }
   if (IsVolcano(settings)) {
     set("annotations", "scheduling.k8s.io/group-name", job.metadata.name);

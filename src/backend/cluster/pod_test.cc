@@ -9,6 +9,7 @@ namespace backend::cluster {
 namespace {
 
 using namespace testing;
+using base::JsonObject;
 using core::Phase;
 
 constexpr const char* kDeleted =
@@ -109,6 +110,36 @@ TEST(ReadPod, DeletedBeforeANodeHadItHasEnded) {
   EXPECT_TRUE(pod.finished);
 }
 
+// Its node is lost and says nothing any more; somebody took that upon himself.
+TEST(ReadPod, DeletedByForceHasEndedWhateverItsPhaseSays) {
+  const auto deleted = [](const std::string& more) {
+    return R"(,"deletionTimestamp":"2026-01-01T00:01:00Z","deletionGracePeriodSeconds":)" + more;
+  };
+  const std::string running = R"("phase":"Running",)" + ContainerState(R"("running":{})");
+  EXPECT_FALSE(Read(PodObject(deleted("1"), running)).replica.ending);
+  const Pod pod = Read(PodObject(deleted("0"), running));
+  EXPECT_EQ(pod.replica.phase, Phase::kFailed);
+  EXPECT_EQ(pod.replica.ending->disruption, "its pod was deleted");
+  EXPECT_TRUE(pod.finished);
+}
+
+TEST(ReadPod, DoneBeforeItWasDeletedByForceIsDone) {
+  const Pod pod = Read(
+      PodObject(R"(,"deletionTimestamp":"2026-01-01T00:01:30Z","deletionGracePeriodSeconds":0)",
+                R"("phase":"Running",)" + Terminated(0)));
+  EXPECT_EQ(pod.replica.phase, Phase::kSucceeded);
+}
+
+TEST(ReadPod, IsClosingUntilItsPhaseTellsThatEveryContainerHasEnded) {
+  EXPECT_TRUE(Read(PodObject("", R"("phase":"Pending",)" + Terminated(0))).closing);
+  EXPECT_FALSE(Read(PodObject("", R"("phase":"Succeeded",)" + Terminated(0))).closing);
+  EXPECT_FALSE(Read(PodObject(kDeleted, R"("phase":"Running",)" + Terminated(0))).closing);
+  EXPECT_FALSE(Read(PodObject("", R"("phase":"Running")")).closing);
+  Json with_sidecar = PodObject("", R"("phase":"Running",)" + Terminated(0));
+  with_sidecar.at("spec").at("containers").as_array().push_back(Parse(R"({"name":"proxy"})"));
+  EXPECT_FALSE(Read(with_sidecar).closing);
+}
+
 TEST(ReadPod, EvictionAndALostNodeAreDisruptions) {
   const Pod evicted = Read(PodObject(
       "", R"("phase":"Failed","reason":"Evicted","message":"low on memory","conditions":[)"
@@ -151,6 +182,17 @@ TEST(ReadJob, ReadsAListFormThatTheServerShowsAsV1) {
   EXPECT_EQ(api::ReplicasOf(job->value->spec, Role::kMaster), 1);
 }
 
+// As the definition of TFJob stores a list: with an empty map beside it.
+TEST(ReadJob, AnEmptyMapBesideAListIsNothing) {
+  const auto job = ReadJob(Parse(
+      R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{"name":"a","namespace":"n",)"
+      R"("uid":"u","resourceVersion":"3"},"spec":{"tfReplicaSpecs":{},"replicaSpecs":[)"
+      R"({"template":{"spec":{"containers":[{"name":"tensorflow","image":"i"}]}}}]}})"));
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->invalid, "");
+  EXPECT_EQ(api::ReplicasOf(job->value->spec, Role::kMaster), 1);
+}
+
 TEST(ReadJob, KeepsWhatIsNoJobAsideWithTheReason) {
   const auto job = ReadJob(Parse(
       R"({"apiVersion":"kubeflow.org/v1","kind":"TFJob","metadata":{"name":"a","namespace":"n",)"
@@ -158,6 +200,29 @@ TEST(ReadJob, KeepsWhatIsNoJobAsideWithTheReason) {
   ASSERT_TRUE(job);
   EXPECT_NE(job->invalid.find("spec.tfReplicaSpecs.Worker"), std::string::npos);
   EXPECT_EQ(job->value->metadata.uid, "u");
+}
+
+TEST(WasTakenFrom, IsWhatHasOnlyItsOwnerOrOnlyItsLabels) {
+  const api::Job job = testing::MakeJob();
+  const auto edited = [](auto edit) {
+    Json pod = PodObject("", "");
+    edit(pod.get_object()["metadata"].get_object());
+    return pod;
+  };
+  EXPECT_FALSE(WasTakenFrom(job, edited([](JsonObject&) {})));
+  EXPECT_TRUE(WasTakenFrom(job, edited([](JsonObject& m) { m.erase("labels"); })));
+  EXPECT_TRUE(WasTakenFrom(job, edited([](JsonObject& m) { m.erase("ownerReferences"); })));
+  EXPECT_FALSE(WasTakenFrom(job, edited([](JsonObject& m) {
+                              m.erase("labels");
+                              m.erase("ownerReferences");
+                            })));
+  EXPECT_FALSE(WasTakenFrom(job, edited([](JsonObject& m) {
+                              m["ownerReferences"].get_array()[0].get_object()["uid"] = "another";
+                            })));
+  EXPECT_FALSE(WasTakenFrom(job, edited([](JsonObject& m) {
+                              m.erase("ownerReferences");
+                              m["deletionTimestamp"] = "2026-01-01T00:00:09Z";
+                            })));
 }
 
 }  // namespace

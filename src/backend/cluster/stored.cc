@@ -31,7 +31,9 @@ std::string Summary(const std::vector<api::FieldError>& errors) {
 // The server shows every object as v1, also one that was written as v1alpha1: what it holds tells.
 Json AsWritten(const Json& object) {
   const Json& spec = At(object, "spec");
-  const bool list_form = base::Find(spec, "replicaSpecs") && !base::Find(spec, "tfReplicaSpecs");
+  const Json& map = At(spec, "tfReplicaSpecs");
+  const bool no_map = map.is_null() || (map.is_object() && map.get_object().empty());
+  const bool list_form = base::Find(spec, "replicaSpecs") && no_map;
   if (!list_form) return object;
   Json out = object;
   out.get_object()["apiVersion"] = "kubeflow.org/v1alpha1";
@@ -44,9 +46,7 @@ std::string OwnerOf(const Json& metadata) {
   const Json& owners = At(metadata, "ownerReferences");
   if (!owners.is_array()) return "";
   for (const Json& owner : owners.get_array()) {
-    if (base::BoolOr(owner, "controller") && StringOr(owner, "kind") == api::kKind) {
-      return StringOr(owner, "uid");
-    }
+    if (base::BoolOr(owner, "controller")) return StringOr(owner, "uid");
   }
   return "";
 }

@@ -52,7 +52,12 @@ struct PodGroup {
 
 std::optional<PodGroup> ReadPodGroup(const base::Json& object);
 
-// The UID of the TFJob that controls an object, or empty.
+// The UID of what controls an object, or empty.
 std::string OwnerOf(const base::Json& metadata);
+
+// Of another job than that of this UID: one of the same name before it.
+bool IsOfAnother(const auto& object, const std::string& uid) {
+  return !object.owner.empty() && object.owner != uid;
+}
 
 }  // namespace backend::cluster

@@ -1,13 +1,19 @@
-// A job and pods of it, as JSON from an API server, for the tests of this folder.
+// A job and pods of it, as JSON from an API server, and an ear for events, for the tests of this
+// folder.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <fmt/core.h>
+#include <gtest/gtest.h>
 
 #include "api/decode.h"
+#include "backend/cluster/chronicle.h"
+#include "backend/cluster/deeds.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "kube/testing.h"
 
 namespace backend::cluster::testing {
 
@@ -19,6 +25,27 @@ inline Json Parse(const std::string& text) {
   CHECK(json);
   return *json;
 }
+
+struct Ears : Chronicle {
+  std::vector<core::Event> heard;
+  void Tell(const api::Job&, const core::Event& event) override { heard.push_back(event); }
+  void Published(const api::JobStatus&, const api::Job&) override {}
+  void Deleted(const api::Job&) override {}
+  void TurnOver(bool, base::Duration) override {}
+};
+
+// Deeds on a server that a test plays.
+struct WithDeeds : ::testing::Test {
+  kube::testing::FakeTransport transport;
+  Collection<StoredJob> jobs{ReadJob, [](const Key&) {}};
+  Collection<Pod> pods{ReadPod, [](const Key&) {}};
+  Collection<Service> services{ReadService, [](const Key&) {}};
+  Collection<PodGroup> groups{ReadPodGroup, [](const Key&) {}};
+  Pacer pacer{transport};
+  Ears chronicle;
+  const Settings settings;
+  Deeds deeds{{jobs, pods, services, groups}, pacer, chronicle, settings};
+};
 
 inline Json JobObject(const std::string& spec_extra = "") {
   return Parse(

@@ -5,8 +5,6 @@
 #include <fmt/core.h>
 
 #include "backend/cluster/pod_group.h"
-#include "core/endings.h"
-#include "core/services.h"
 
 namespace backend::cluster {
 namespace {
@@ -15,15 +13,15 @@ using api::ReplicaId;
 using base::Error;
 
 // Counts of running replicas and the like change with every pod: told once in this time.
-constexpr base::Duration kTellCountsEvery = std::chrono::seconds(1);
+constexpr base::Duration kTellCounts = std::chrono::seconds(1);
+// While requests that matter more wait for the server.
+constexpr base::Duration kTellCountsBusy = std::chrono::seconds(10);
+// How long a kubelet may take from the end of the containers to that of their pod.
+constexpr base::Duration kLongestClosing = std::chrono::seconds(5);
 constexpr base::Duration kFirstPause = std::chrono::milliseconds(100);
 constexpr base::Duration kLongestPause = std::chrono::seconds(60);
-// For what must not linger: the kubelet sends SIGTERM and, a second later, SIGKILL. (0 would free
-// the name while the process may still run.)
-constexpr int64_t kNoGrace = 1;
 // Turns begun before the answers are looked at again.
 constexpr int kTurnsAtOnce = 256;
-constexpr size_t kTriedKept = 4096;
 
 base::Duration PauseAfter(int32_t failures) {
   return std::min(kLongestPause, kFirstPause * (int64_t{1} << std::min(failures - 1, 12)));
@@ -47,31 +45,23 @@ bool Forgets(const StoredJob& stored, const api::JobStatus& sent) {
   return !sent.shape.empty() && stored.value->status.shape.empty();
 }
 
-bool WillNeverDo(const std::optional<Error>& error) {
-  return error && error->kind() == base::ErrorKind::kInvalid;
+// A pod of a living job that somebody took its owner from.
+bool IsOrphan(const Pod& pod, const StoredJob& job) {
+  return pod.owner.empty() && !pod.replica.deleting &&
+         pod.key.name == ReplicaName(*job.value, pod.replica.id) && !job.deleting &&
+         job.invalid.empty() && IsOurs(*job.value) && !api::IsTerminal(job.value->status);
 }
 
 }  // namespace
 
-struct Turns::Turn {
-  Key key;
-  StoredJob stored;
-  std::shared_ptr<const api::Job> job;  // of `stored`
-  base::Time began;
-  std::vector<Pod> pods;  // of the job's name, whoever owns them
-  core::Observed observed;
-  core::Decision decision;
-  size_t open = 0;      // deeds that are not done
-  Then then = nullptr;  // what follows when there are none
-  std::optional<Error> error;
-};
-
 Turns::Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings settings)
     : know_(knowledge),
+      pacer_(pacer),
       chronicle_(chronicle),
       settings_(std::move(settings)),
       policy_{.end_leftovers = false, .clock_resolution = std::chrono::seconds(1)},
-      deeds_(knowledge, pacer, chronicle, settings_) {}
+      deeds_(knowledge, pacer, chronicle, settings_),
+      tryouts_(deeds_, [this](const Key& key) { Wake(key); }) {}
 Turns::~Turns() = default;
 
 // ---- Whose turn it is
@@ -106,16 +96,18 @@ void Turns::Advance(base::Time now) {
     entries_[key].due.reset();
     Wake(key);
   }
-  for (int i = 0; i < kTurnsAtOnce && !queue_.empty(); ++i) {
-    const Key key = *queue_.Pop();
-    Entry& entry = entries_[key];
+  for (int i = 0; i < kTurnsAtOnce; ++i) {
+    const auto key = queue_.PopFrom([&](const auto& lane) { return pacer_.HasRoom(lane); });
+    if (!key) return;
+    Entry& entry = entries_[*key];
     entry.queued = false;
-    Begin(key, entry, now);
+    Begin(*key, entry, now);
   }
 }
 
 std::optional<base::Time> Turns::next() const {
-  if (!queue_.empty()) return now_;
+  // A lane without room gets some as answers come.
+  if (queue_.HasAnyFrom([&](const auto& lane) { return pacer_.HasRoom(lane); })) return now_;
   if (timers_.empty()) return std::nullopt;
   return timers_.begin()->first;
 }
@@ -145,9 +137,11 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   auto turn = std::make_shared<Turn>();
   turn->key = key;
   turn->began = now;
+  turn->fresh = std::exchange(entry.fresh, false);
   for (const Pod* pod : know_.pods.Of(key)) turn->pods.push_back(*pod);
-  const bool strangers =
-      std::ranges::any_of(turn->pods, [&](const Pod& p) { return p.held && p.owner != uid; });
+  const bool strangers = std::ranges::any_of(turn->pods, [&](const Pod& p) {
+    return (p.held && p.owner != uid) || (stored && IsOrphan(p, *stored));
+  });
   if (!stored && !strangers) {
     entries_.erase(key);
     return;
@@ -156,7 +150,7 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   // Pods that belong to no living job of this name. Who lives, the server itself must say: they
   // may be of a job that we have not heard of yet.
   if (strangers) {
-    deeds_.ReadJob(key, Part(turn));
+    deeds_.LookUpJob(key, Part(turn));
     return Join(turn, &Turns::LetGo);
   }
   if (stored->deleting || !IsOurs(*stored->value)) return Over(turn);
@@ -179,8 +173,51 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     return Publish(turn);
   }
   turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
-  TellTroubles(turn, entry);
+  turn->current = know_.pods.heard() >= stored->version || entry.current == stored->version;
+  turn->old_view = api::IsTerminal(turn->decision.status) && !api::IsTerminal(turn->job->status) &&
+                   !turn->current;
+  if ((turn->old_view || !turn->decision.missed.empty()) && entry.missed != stored->version) {
+    return LookFor(turn);
+  }
+  turn->without_service = MissingServices(*turn);
+  if (const auto again = entry.troubles.Tell(*turn->job, turn->pods, now, chronicle_)) {
+    WakeAt(key, entry, *again);
+  }
+  if (IsTooEarly(*turn, entry)) return Over(turn);
   turn->job->status.conditions.empty() ? TryOut(turn) : Publish(turn);
+}
+
+void Turns::LookUp(const TurnPtr& turn, ReplicaId id) {
+  deeds_.LookUpPod(turn->job, id, [turn, done = Part(turn)](std::optional<Error> error) {
+    const bool gone = error && error->kind() == base::ErrorKind::kNotFound;
+    turn->old_view = turn->old_view || !error;
+    done(gone ? std::nullopt : std::move(error));
+  });
+}
+
+// The job says that these pods were there. If we do not know them because our view of pods is
+// older than the job, another operator's say, they are not lost. And what a job ends with is for
+// good.
+void Turns::LookFor(const TurnPtr& turn) {
+  for (const ReplicaId id : turn->decision.missed) LookUp(turn, id);
+  Join(turn, &Turns::LookedFor);
+}
+
+// One that was found tells that our view is old: nothing is decided on the rest of it either.
+void Turns::LookedFor(TurnPtr turn) {
+  if (turn->old_view) {
+    for (const core::ReplicaState& r : turn->observed.replicas) LookUp(turn, r.id);
+  }
+  Join(turn, &Turns::LookedAtAll);
+}
+
+void Turns::LookedAtAll(TurnPtr turn) {
+  if (!turn->error) {
+    Entry& entry = entries_[turn->key];
+    entry.missed = turn->stored.version;
+    if (turn->old_view) entry.current = turn->stored.version;
+  }
+  Again(turn);
 }
 
 void Turns::LetGo(TurnPtr turn) {
@@ -188,18 +225,49 @@ void Turns::LetGo(TurnPtr turn) {
     const StoredJob* stored = know_.jobs.Find(turn->key);
     const std::string living = stored && !stored->deleting ? stored->uid : "";
     for (const Pod& pod : turn->pods) {
-      if (pod.held && pod.owner != living) deeds_.Release(pod, Part(turn));
+      if (stored && IsOrphan(pod, *stored)) {
+        deeds_.LookUpPod(stored->value, pod.replica.id, Part(turn));
+      } else if (pod.held && pod.owner != living) {
+        deeds_.Release(pod, Part(turn));
+      }
     }
-    Entry& entry = entries_[turn->key];
-    entry.confirmed = living;
-    entry.again = true;
+    entries_[turn->key].confirmed = living;
   }
-  Join(turn, &Turns::Over);
+  Join(turn, &Turns::Again);
+}
+
+// Over, and another turn at once unless something went wrong.
+void Turns::Again(TurnPtr turn) {
+  turn->decision.look_again.reset();
+  if (!turn->error) entries_[turn->key].again = true;
+  Over(turn);
+}
+
+// Who waits for a success reads the logs next, and the SDK of training-operator has none of a pod
+// that is Pending. A kubelet tells the end of a container first and that of its pod a moment later,
+// so a success waits that moment. Nothing else is done meanwhile: what is decided is decided.
+bool Turns::IsTooEarly(const Turn& turn, Entry& entry) {
+  const bool succeeds =
+      api::Has(turn.decision.status, "Succeeded") && !api::IsTerminal(turn.job->status);
+  const bool closing = std::ranges::any_of(turn.pods, [&](const Pod& pod) {
+    return pod.owner == turn.stored.uid && pod.closing &&
+           pod.replica.phase == core::Phase::kSucceeded;
+  });
+  if (!succeeds || !closing) {
+    entry.succeeds.reset();
+    return false;
+  }
+  if (!entry.succeeds) entry.succeeds = turn.began;
+  const base::Time latest = *entry.succeeds + kLongestClosing;
+  if (turn.began >= latest) return false;
+  WakeAt(turn.key, entry, latest);
+  return true;
 }
 
 // The job ends here, and so does what runs of it.
 void Turns::Refuse(const TurnPtr& turn, const std::string& why) {
   turn->decision = {};
+  turn->without_service.clear();
   turn->decision.status = core::Refused(*turn->job, why, turn->began);
   if (turn->decision.status != turn->job->status) {
     turn->decision.events.push_back(
@@ -217,17 +285,14 @@ void Turns::TryOut(const TurnPtr& turn) {
   for (const core::Action& action : turn->decision.actions) {
     if (const auto* start = std::get_if<core::Start>(&action)) roles.insert(start->id.role);
   }
+  if (std::ranges::any_of(roles, [&](auto role) { return tryouts_.Waits(*turn->job, role); })) {
+    return Over(turn);
+  }
   for (api::Role role : roles) {
-    const size_t hash = std::hash<std::string>()(
-        turn->key.name_space + base::CompactJson(turn->job->spec.replicas.at(role).pod_template));
-    if (tried_.contains(hash)) continue;
-    deeds_.TryPod(
-        turn->job, role, [this, turn, role, hash, done = Part(turn)](std::optional<Error> error) {
+    tryouts_.Try(
+        turn->job, role, [this, turn, role, done = Part(turn)](std::optional<Error> error) {
           if (WillNeverDo(error)) {
             entries_[turn->key].refusal = fmt::format("{}: {}", api::Name(role), error->text());
-          } else if (!error) {
-            if (tried_.size() >= kTriedKept) tried_.clear();
-            tried_.insert(hash);
           }
           // Whatever else keeps it from being made now may be over soon.
           done(std::nullopt);
@@ -249,6 +314,11 @@ void Turns::TriedOut(TurnPtr turn) {
         {true, "SetPodTemplateRestartPolicy",
          "Restart policy in pod template will be overwritten by restart policy in replica spec"});
   }
+  if (!settings_.gang_scheduler.empty() && NamesAnotherScheduler(*turn->job, settings_)) {
+    turn->decision.events.push_back({true, "SetPodTemplateSchedulerName",
+                                     "Another scheduler is specified when gang-scheduling is "
+                                     "enabled and it will not be overwritten"});
+  }
   Publish(turn);
 }
 
@@ -258,13 +328,16 @@ void Turns::Publish(const TurnPtr& turn) {
   Entry& entry = entries_[turn->key];
   const api::JobStatus& before = turn->job->status;
   const api::JobStatus& after = turn->decision.status;
-  const base::Time told = entry.published + kTellCountsEvery;
+  const base::Time told = entry.published + (pacer_.IsBusy() ? kTellCountsBusy : kTellCounts);
   const bool tell = MustTellNow(before, after) || (before != after && turn->began >= told);
-  if (before != after && !tell) WakeAt(turn->key, entry, told);
+  if (before != after && !tell) WakeAt(turn->key, entry, std::min(told, turn->began + kTellCounts));
   if (!tell) {
     // Not a word is written in this turn, and maybe never was by us: is what we know the latest?
     const bool sure = entry.confirmed == turn->stored.uid;
-    return turn->decision.actions.empty() || sure ? Perform(turn) : Reread(turn);
+    // A service that is missing may have gone with its job, whose end we have not heard of yet.
+    // And one that is to go may be wanted again: the job may have been resumed.
+    const bool doubt = !turn->fresh && (!turn->without_service.empty() || RemovesServices(*turn));
+    return (turn->decision.actions.empty() || sure) && !doubt ? Perform(turn) : Reread(turn);
   }
   deeds_.Publish(turn->stored, after, Part(turn));
   Join(turn, &Turns::Published);
@@ -278,10 +351,13 @@ void Turns::Published(TurnPtr turn) {
   entry.published = now_;
   api::Job after = *turn->job;
   after.status = turn->decision.status;
+  const StoredJob* stored = know_.jobs.Find(turn->key);
+  // What we have said ourselves makes our view no older than it was.
+  const bool ours = stored && stored->value->status == after.status;
+  if (ours && turn->current) entry.current = stored->version;
   chronicle_.Published(turn->job->status, after);
   for (const core::Event& event : turn->decision.events) chronicle_.Tell(after, event);
   // What restarts rest on was not kept: to go on would be to forget and to repeat.
-  const StoredJob* stored = know_.jobs.Find(turn->key);
   if (stored && stored->uid == turn->stored.uid && Forgets(*stored, after.status)) {
     const std::string text =
         "the TFJob definition in this cluster is another's and drops our part of the status: "
@@ -296,103 +372,15 @@ void Turns::Published(TurnPtr turn) {
 // Nothing more is done in this turn: the job is looked at again, and another follows.
 void Turns::Reread(const TurnPtr& turn) {
   turn->decision.look_again.reset();
-  deeds_.ReadJob(turn->key, [this, turn, done = Part(turn)](std::optional<Error> error) {
+  deeds_.LookUpJob(turn->key, [this, turn, done = Part(turn)](std::optional<Error> error) {
     if (!error) {
       const StoredJob* stored = know_.jobs.Find(turn->key);
       Entry& entry = entries_[turn->key];
       entry.confirmed = stored ? stored->uid : "";
-      entry.again = true;
+      entry.fresh = entry.again = true;
     }
     done(std::move(error));
   });
-  Join(turn, &Turns::Over);
-}
-
-// ---- Perform
-
-void Turns::Perform(const TurnPtr& turn) {
-  Clear(turn);
-  for (const auto& [role, spec] : turn->job->spec.replicas) {
-    for (int32_t i = 0; i < spec.replicas; ++i) {
-      const ReplicaId id{role, i};
-      if (know_.services.Find({turn->key.name_space, ReplicaName(*turn->job, id)})) continue;
-      if (core::WishFor(*turn->job, turn->decision.status, turn->observed, id) ==
-          core::ServiceWish::kMake) {
-        deeds_.CreateService(turn->job, id, Part(turn));
-      }
-    }
-  }
-  if (!settings_.gang_scheduler.empty()) PrepareGroup(turn);
-  Join(turn, &Turns::StartPods);
-}
-
-// What is to end or to go, and what we need not hold any more.
-void Turns::Clear(const TurnPtr& turn) {
-  const auto end = [&](const std::string& incarnation, auto grace_for) {
-    const auto pod = std::ranges::find(turn->pods, incarnation, &Pod::uid);
-    if (pod == turn->pods.end()) return;
-    const std::optional<int64_t> grace = grace_for(*pod);
-    // Asked already, for no longer than we would.
-    if (pod->replica.deleting && (!grace || pod->grace <= *grace)) return;
-    deeds_.DeletePod(turn->job, *pod, grace, Part(turn));
-  };
-  using Grace = std::optional<int64_t>;
-  for (const core::Action& action : turn->decision.actions) {
-    if (const auto* stop = std::get_if<core::Stop>(&action)) {
-      end(stop->incarnation, [&](const Pod&) { return stop->graceful ? Grace() : kNoGrace; });
-    } else if (const auto* remove = std::get_if<core::Remove>(&action)) {
-      // Nothing of it runs: no kubelet needs to be waited for.
-      end(remove->incarnation, [](const Pod& pod) { return pod.finished ? Grace(0) : Grace(); });
-    } else if (std::holds_alternative<core::DeleteJob>(action)) {
-      deeds_.DeleteJob(turn->job, Part(turn));
-    }
-  }
-  const api::JobStatus& status = turn->decision.status;
-  for (const Pod& pod : turn->pods) {
-    if (pod.held && core::IsTakenIn(*turn->job, status, pod.replica)) {
-      deeds_.Release(pod, Part(turn));
-    }
-  }
-  for (const Service* service : know_.services.Of(turn->key)) {
-    if (service->owner != turn->stored.uid || service->deleting) continue;
-    if (core::WishFor(*turn->job, status, turn->observed, service->id) ==
-        core::ServiceWish::kRemove) {
-      deeds_.DeleteService(turn->job, *service, Part(turn));
-    }
-  }
-}
-
-// A group is there before its pods, and goes when none are wanted any more.
-void Turns::PrepareGroup(const TurnPtr& turn) {
-  const PodGroup* group = know_.pod_groups.Find(turn->key);
-  const bool ours = group && group->owner == turn->stored.uid && !group->deleting;
-  const bool wanted =
-      !api::IsTerminal(turn->decision.status) && !turn->job->spec.run_policy.suspend;
-  if (!wanted) {
-    if (ours) deeds_.DeletePodGroup(turn->job, *group, Part(turn));
-  } else if (!group || (ours && !IsUpToDate(*group, *turn->job, settings_))) {
-    deeds_.EnsurePodGroup(turn->job, group, Part(turn));
-  }
-}
-
-// After the services, so that every name can be looked up when the first process starts.
-void Turns::StartPods(TurnPtr turn) {
-  const PodGroup* group = know_.pod_groups.Find(turn->key);
-  const bool admitted =
-      settings_.gang_scheduler.empty() || (group && PodsMayStart(*group, settings_));
-  if (!turn->error && admitted) {
-    for (const core::Action& action : turn->decision.actions) {
-      const auto* start = std::get_if<core::Start>(&action);
-      if (!start) continue;
-      // Its name may still be another's: of a job before this one, say. Its end will wake us.
-      if (know_.pods.Find({turn->key.name_space, ReplicaName(*turn->job, start->id)})) continue;
-      deeds_.CreatePod(turn->job, start->id, start->attempt,
-                       [this, turn, done = Part(turn)](std::optional<Error> error) {
-                         if (WillNeverDo(error)) entries_[turn->key].refusal = error->text();
-                         done(std::move(error));
-                       });
-    }
-  }
   Join(turn, &Turns::Over);
 }
 
@@ -407,14 +395,6 @@ void Turns::Over(TurnPtr turn) {
   }
   if (turn->decision.look_again) WakeAt(turn->key, entry, *turn->decision.look_again);
   if (std::exchange(entry.again, false)) Queue(turn->key, entry);
-}
-
-// Why pods do not start, once for each pod and reason.
-void Turns::TellTroubles(const TurnPtr& turn, Entry& entry) {
-  for (const Pod& pod : turn->pods) {
-    if (pod.trouble.empty() || !entry.told.insert(pod.uid + pod.trouble).second) continue;
-    chronicle_.Tell(*turn->job, {true, pod.trouble, pod.trouble_message});
-  }
 }
 
 }  // namespace backend::cluster

@@ -10,6 +10,10 @@
 // that failed is not repaired: what it left undone is found again by the next, after a pause that
 // grows while failures repeat. So it does not matter at which point this process dies.
 //
+// A turn begins when the requests of those before it have mostly been sent: of a hundred jobs that
+// come at once the first ones run while the last ones wait, and what is decided late is decided on
+// the latest.
+//
 // One thread. Turns begin in Advance only, and go on as the answers come.
 #pragma once
 
@@ -18,7 +22,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_set>
 
 #include "backend/cluster/chronicle.h"
 #include "backend/cluster/collection.h"
@@ -26,6 +29,8 @@
 #include "backend/cluster/fair_queue.h"
 #include "backend/cluster/objects.h"
 #include "backend/cluster/pacer.h"
+#include "backend/cluster/troubles.h"
+#include "backend/cluster/tryouts.h"
 #include "core/reconcile.h"
 
 namespace backend::cluster {
@@ -45,7 +50,6 @@ class Turns {
   size_t waiting() const { return queue_.size(); }
 
  private:
-  struct Turn;
   struct Entry {
     bool queued = false;
     bool busy = false;
@@ -55,19 +59,49 @@ class Turns {
     // what the collection says is not from before it.
     std::string confirmed;
     kube::Version looked = 0;  // read again at this version, because pods were ahead of it
-    std::string refusal;       // the server will never take its pods: why
+    kube::Version missed = 0;  // pods that it says were there were looked for at this version
+    // Our view of its pods is no older than this version of it.
+    kube::Version current = 0;
+    bool fresh = false;   // read from the server itself just now, for the next turn
+    std::string refusal;  // the server will never take its pods: why
     base::Time published;
     std::optional<base::Time> due;
-    std::set<std::string> told;  // troubles of pods
+    Troubles troubles;
+    std::optional<base::Time> succeeds;  // decided then, and not told while pods close
   };
+  struct Turn;
   using TurnPtr = std::shared_ptr<Turn>;
   using Then = void (Turns::*)(TurnPtr);
+  struct Turn {
+    Key key;
+    StoredJob stored;
+    std::shared_ptr<const api::Job> job;  // of `stored`
+    base::Time began;
+    bool fresh = false;     // the job is as the server just said
+    std::vector<Pod> pods;  // of the job's name, whoever owns them
+    core::Observed observed;
+    core::Decision decision;
+    bool current = false;   // our view of pods is no older than the job
+    bool old_view = false;  // it is, or may be, and that matters
+    // As it was before the status was published: what goes missing later may have gone with the
+    // job.
+    std::vector<api::ReplicaId> without_service;
+    size_t open = 0;      // deeds that are not done
+    Then then = nullptr;  // what follows when there are none
+    std::optional<base::Error> error;
+  };
 
   void Queue(const Key& key, Entry& entry);
   void WakeAt(const Key& key, Entry& entry, base::Time when);
 
   void Begin(const Key& key, Entry& entry, base::Time now);
+  void LookUp(const TurnPtr& turn, api::ReplicaId id);
+  void LookFor(const TurnPtr& turn);
+  void LookedFor(TurnPtr turn);
+  void LookedAtAll(TurnPtr turn);
   void LetGo(TurnPtr turn);
+  void Again(TurnPtr turn);
+  bool IsTooEarly(const Turn& turn, Entry& entry);
   void Refuse(const TurnPtr& turn, const std::string& why);
   void TryOut(const TurnPtr& turn);
   void TriedOut(TurnPtr turn);
@@ -80,21 +114,23 @@ class Turns {
   void StartPods(TurnPtr turn);
   void Over(TurnPtr turn);
 
-  void TellTroubles(const TurnPtr& turn, Entry& entry);
+  std::vector<api::ReplicaId> MissingServices(const Turn& turn) const;
+  bool RemovesServices(const Turn& turn) const;
   // For a deed of this turn.
   Deeds::Done Part(const TurnPtr& turn);
   // Goes on with `then` when all deeds so far are done.
   void Join(const TurnPtr& turn, Then then);
 
   Knowledge know_;
+  const Pacer& pacer_;
   Chronicle& chronicle_;
   const Settings settings_;
   const core::Policy policy_;
   Deeds deeds_;
+  Tryouts tryouts_;
   std::map<Key, Entry> entries_;
   FairQueue<Key> queue_;
   std::set<std::pair<base::Time, Key>> timers_;
-  std::unordered_set<size_t> tried_;  // pod templates that the server takes, by hash
   base::Time now_;
 };
 

@@ -35,7 +35,8 @@ bool IsVolatile(std::string_view key) {
                                         "notBefore",
                                         "when",
                                         "podIP",
-                                        "lastReconcileTime"};
+                                        "lastReconcileTime",
+                                        "consequences"};
   return std::ranges::find(kKeys, key) != std::end(kKeys);
 }
 
@@ -142,9 +143,9 @@ ClusterLife Live(const Workload& workload, const Circumstances& circumstances) {
           .steps = world.steps};
 }
 
-std::string Compared(const ClusterLife& life, const ClusterLife& measure) {
+std::string Compared(const ClusterLife& life, const ClusterLife& measure, bool only_end) {
   if (!life.finding.empty()) return life.finding;
-  if (life.counts != measure.counts) {
+  if (!only_end && life.counts != measure.counts) {
     for (const auto& [name, count] : life.counts) {
       const auto it = measure.counts.find(name);
       const Traffic::Count wanted = it == measure.counts.end() ? Traffic::Count() : it->second;

@@ -38,6 +38,7 @@ struct Circumstances {
 ClusterLife Live(const Workload& workload, const Circumstances& circumstances);
 
 // What is wrong with a life, by itself or measured by one without faults; empty: nothing.
-std::string Compared(const ClusterLife& life, const ClusterLife& measure);
+// `only_end`: not by how often things were made and deleted on the way.
+std::string Compared(const ClusterLife& life, const ClusterLife& measure, bool only_end = false);
 
 }  // namespace backend::sim

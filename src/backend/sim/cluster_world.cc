@@ -81,6 +81,7 @@ void ClusterWorld::Start(size_t index) {
       SimTransport::World{agenda, server, traffic, random}, [this, index] { Kill(index); });
   process.transport->SetWeather(weather);
   process.transport->SetPlan(plan);
+  process.transport->SetStale(stale_, stale_lists_);
   process.transport->OnWrite([this, index](int32_t number) {
     Trace(fmt::format("operator {} sends #{} {}", index, number, traffic.writes().back()));
     if (on_write) on_write(number);
@@ -106,6 +107,21 @@ void ClusterWorld::Kill(size_t index) {
   process.program.reset();
   process.transport.reset();
   if (process.restarts) agenda.In(1s, [this, index] { Start(index); });
+}
+
+void ClusterWorld::SetStale(std::optional<Version> version, bool lists) {
+  stale_ = version;
+  stale_lists_ = lists;
+  for (Process& process : processes) {
+    if (process.transport) process.transport->SetStale(version, lists);
+  }
+}
+
+void ClusterWorld::SetWeather(const Weather& next) {
+  weather = next;
+  for (Process& process : processes) {
+    if (process.transport) process.transport->SetWeather(next);
+  }
 }
 
 void ClusterWorld::Poll(size_t index) {

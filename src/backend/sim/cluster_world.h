@@ -48,6 +48,9 @@ class ClusterWorld {
   Weather weather;
   Plan plan;
   std::function<void(int32_t)> on_write;
+  // The same for all that run and will run. Nothing: the latest.
+  void SetStale(std::optional<Version> version, bool lists = false);
+  void SetWeather(const Weather& next);
 
   // ---- What people do
 
@@ -89,6 +92,8 @@ class ClusterWorld {
  private:
   void Poll(size_t process);
 
+  std::optional<Version> stale_;
+  bool stale_lists_ = false;
   class Silent;
   std::unique_ptr<Silent> observer_;
 };

@@ -97,6 +97,7 @@ struct SimTransport::State : std::enable_shared_from_this<SimTransport::State> {
   Weather weather;
   Plan plan;
   std::optional<Version> stale;
+  bool stale_lists = false;
   Time stalled_until;
   bool dead = false;
   bool news = false;
@@ -190,7 +191,8 @@ struct SimTransport::State : std::enable_shared_from_this<SimTransport::State> {
         const bool read = request.method == "GET";
         const std::optional<Target> target = TargetOf(request.path);
         const bool list = read && target && target->name.empty();
-        response = read ? world.server.Serve(request, list && self ? self->stale : std::nullopt)
+        const bool stale = list && self && self->stale_lists;
+        response = read ? world.server.Serve(request, stale ? self->stale : std::nullopt)
                         : world.traffic.Served(world.server, request);
       }
     }
@@ -367,8 +369,9 @@ void SimTransport::CutStreams(bool gone) { state_->CutStreams(gone); }
 void SimTransport::Stall(Duration duration) { state_->Stall(duration); }
 bool SimTransport::TakeNews() { return std::exchange(state_->news, false); }
 
-void SimTransport::SetStale(std::optional<Version> version) {
+void SimTransport::SetStale(std::optional<Version> version, bool lists) {
   state_->stale = version;
+  state_->stale_lists = lists;
   state_->PumpAll();
 }
 

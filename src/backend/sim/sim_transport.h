@@ -40,8 +40,9 @@ class SimTransport : public kube::Transport {
 
   void SetWeather(const Weather& weather);
   void SetPlan(Plan plan);
-  // From now on lists and watches are answered as of this version; nothing: as of the latest.
-  void SetStale(std::optional<Version> version);
+  // From now on watches are answered as by a server that is behind, at this version; nothing: not
+  // behind. Lists too only if `lists`: those of a sound API server are always the latest.
+  void SetStale(std::optional<Version> version, bool lists);
   // Called when a write leaves, before any fault strikes it, with its number.
   void OnWrite(std::function<void(int32_t)> hook);
   // Every stream breaks; with 410 when history is gone too.

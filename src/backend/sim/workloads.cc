@@ -1,6 +1,10 @@
 #include "backend/sim/workloads.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
+
+#include "backend/sim/api_object.h"
 
 namespace backend::sim {
 namespace {
@@ -40,7 +44,10 @@ Names All(Roles roles) {
 }
 
 auto Up(Roles roles) {
-  return [names = All(roles)](const ClusterWorld& world) { return world.OnlyUp(names); };
+  // And the operator has noticed.
+  return [names = All(roles)](const ClusterWorld& world) {
+    return world.OnlyUp(names) && world.Is("Running");
+  };
 }
 
 auto Exit(std::string who, int32_t code, std::string reason = "") {
@@ -90,6 +97,19 @@ auto Scale(int32_t workers) {
       fmt::format(R"({{"spec":{{"tfReplicaSpecs":{{"Worker":{{"replicas":{}}}}}}}}})", workers));
 }
 
+// The operator has noticed that so many replicas have done their work.
+auto Completed(size_t n) {
+  return [=](const ClusterWorld& world) {
+    return world.Status().completed.size() == n &&
+           std::ranges::none_of(world.Pods(), [](const Object& pod) { return IsDeleting(*pod); });
+  };
+}
+
+template <typename A, typename B>
+auto Either(A a, B b) {
+  return [=](const ClusterWorld& world) { return a(world) || b(world); };
+}
+
 bool NoPods(const ClusterWorld& world) { return world.Pods().empty() && world.Job(); }
 
 std::vector<Workload> Make() {
@@ -128,11 +148,14 @@ std::vector<Workload> Make() {
                   {Up({.worker = 5}), 60s, Scale(1)},
                   {Up({.worker = 1}), 60s, Exit("worker-0", 0)}},
                  "Succeeded"});
-  out.push_back({"ps-lost", manifest, {{Up(servers), 60s, Exit("ps-0", 137)}, finish}, "Succeeded"});
+  out.push_back(
+      {"ps-lost", manifest, {{Up(servers), 60s, Exit("ps-0", 137)}, finish}, "Succeeded"});
   out.push_back({"gang",
                  Manifest(gang, exit_code, clean),
                  {{Up(gang), 60s, ExitInGang("worker-2", 137, All(gang))},
-                  {Up(gang), 60s, AllExit(All(gang))}},
+                  {Up(gang), 60s, AllExit({"worker-1", "worker-2"})},
+                  // All again, if somebody takes the last one away.
+                  {Either(Completed(2), Up(gang)), 60s, Exit("worker-0", 0)}},
                  "Succeeded"});
   const auto remove = [](ClusterWorld& world) { world.DeleteJob(); };
   out.push_back({"delete", manifest, {{Up(servers), 60s, remove}}, "Gone"});

@@ -127,10 +127,11 @@ base::Result<> World::Perform(const api::Job&, const core::Action& action) {
       Incarnation& one = all[i];
       const bool named = stop->incarnation.empty() ? one.state.id == stop->id
                                                    : one.state.incarnation == stop->incarnation;
-      if (!one.live || !named || (one.stop_asked && (stop->graceful || one.dying))) continue;
+      if (!one.live || !named || (one.stop_asked && (stop->graceful || one.kill_asked))) continue;
       Trace("stop " + one.state.incarnation + (stop->graceful ? "" : " hard"));
       one.stop_asked = one.state.deleting = true;
-      one.dying |= !stop->graceful;
+      one.kill_asked |= !stop->graceful;
+      one.dying |= one.kill_asked;
       const Duration in = stop->graceful ? random.Between(100ms, 10s) : random.Between(1ms, 500ms);
       Schedule(What::kStopped, in, static_cast<int32_t>(i), stop->graceful ? 0 : 1);
     }

@@ -51,6 +51,7 @@ struct Incarnation {
   bool live = true;
   bool gone = false;         // nobody can see it any more
   bool stop_asked = false;   // by the controller
+  bool kill_asked = false;   // by it, without grace
   bool consequence = false;  // ended because of another
   bool observed = false;     // the controller has seen it, and finished that turn
   bool dying = false;        // its process does no work any more

@@ -47,7 +47,7 @@ class Api:
             try:
                 connection.request(method, path, body, headers)
                 return connection.getresponse()
-            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
                 connection.close()  # closed while it lay idle; a fresh one tells the truth
         connection = self.kept.connection = self.connect(self.timeout)
         try:

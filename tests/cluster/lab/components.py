@@ -5,9 +5,12 @@ import json
 from lab import addresses
 from lab.state import PORT
 
-# Who said what of whom, without the bodies; every request once, when it is answered.
-AUDIT_POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-                "rules": [{"level": "Metadata"}]}
+
+def audit_policy(everybody):
+    """Who said what of whom, without the bodies; every request once, when it is answered."""
+    whose = {} if everybody else {"userGroups": ["system:serviceaccounts"]}
+    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+            "rules": [{"level": "Metadata", **whose}]}
 
 
 def write_json(path, value):
@@ -43,11 +46,9 @@ def apiserver(cluster):
     else:
         # The Service "kubernetes" may not point to a loopback address, and no pod is there to use it.
         words += ["--advertise-address=192.0.2.1", "--endpoint-reconciler-type=none"]
-    if cluster.audit:
-        write_json(cluster.dir / "audit-policy.json", AUDIT_POLICY)
-        words += [f"--audit-policy-file={cluster.dir}/audit-policy.json", f"--audit-log-path={cluster.dir}/audit.log",
-                  "--audit-log-maxsize=10000"]  # megabytes: never cut a log that a test counts in
-    return words
+    write_json(cluster.dir / "audit-policy.json", audit_policy(everybody=cluster.audit))
+    return [*words, f"--audit-policy-file={cluster.dir}/audit-policy.json", f"--audit-log-path={cluster.dir}/audit.log",
+            "--audit-log-maxsize=10000"]  # megabytes: never cut a log that a test counts in
 
 
 def controller_manager(cluster):

@@ -31,7 +31,7 @@ def parser():
     start.add_argument("--name", default="default")
     start.add_argument("--nodes", type=int, choices=(0, 1), default=0)
     start.add_argument("--fsync", action="store_true", help="etcd writes through to the disk")
-    start.add_argument("--audit", action="store_true", help="every request to the API server is a line in audit.log")
+    start.add_argument("--audit", action="store_true", help="every request to the API server is a line in audit.log, not only those of service accounts")
     end = commands.add_parser("down")
     which = end.add_mutually_exclusive_group()
     which.add_argument("--name", default="default")

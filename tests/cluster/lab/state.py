@@ -2,7 +2,7 @@
 
     cluster.json    this description              admin.conf      kubeconfig of an administrator
     pki/            keys and certificates         log/            one file for each component
-    control         the supervisor's socket       audit.log       what was asked of the API server, with --audit
+    control         the supervisor's socket       audit.log       what was asked of the API server, by whom
     etcd/ …         what the components keep
 """
 
