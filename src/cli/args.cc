@@ -41,6 +41,8 @@ std::string Shown(const Flag& flag) {
 const std::vector<Flag>& CommonFlags() {
   static const std::vector<Flag> kFlags = {
       {"namespace", 'n', "NAME", "the namespace of the job (default: default)"},
+      {"on", 0, "WHERE",
+       "local, kubernetes or kubernetes:CONTEXT (default: TRAINYARD_ON, else local)"},
       {"json", 0, "", "print JSON for machines"},
       {"help", 'h', "", "show this help"},
   };
@@ -49,7 +51,12 @@ const std::vector<Flag>& CommonFlags() {
 
 std::string Args::Get(std::string_view flag, std::string_view fallback) const {
   const auto it = values_.find(flag);
-  return it == values_.end() ? std::string(fallback) : it->second;
+  return it == values_.end() ? std::string(fallback) : it->second.back();
+}
+
+std::vector<std::string> Args::All(std::string_view flag) const {
+  const auto it = values_.find(flag);
+  return it == values_.end() ? std::vector<std::string>() : it->second;
 }
 
 Result<int64_t> Args::Number(std::string_view flag, int64_t fallback, int64_t least,
@@ -87,7 +94,7 @@ Result<Args> Parse(const Command& command, const std::vector<std::string>& words
       if (inline_value == "false") {
         args.values_.erase(std::string(flag.name));
       } else {
-        args.values_[std::string(flag.name)] = "true";
+        args.values_[std::string(flag.name)] = {"true"};
       }
       return {};
     }
@@ -96,7 +103,7 @@ Result<Args> Parse(const Command& command, const std::vector<std::string>& words
         return Invalid(fmt::format("{} needs a value: {}", shown, flag.value));
       inline_value = words[++i];
     }
-    args.values_[std::string(flag.name)] = *inline_value;
+    args.values_[std::string(flag.name)].push_back(*inline_value);
     return {};
   };
   for (size_t i = 0; i < words.size(); ++i) {

@@ -38,7 +38,10 @@ struct Command {
 class Args {
  public:
   bool Has(std::string_view flag) const { return values_.contains(flag); }
+  // The value given last.
   std::string Get(std::string_view flag, std::string_view fallback = "") const;
+  // Every value, in the order given.
+  std::vector<std::string> All(std::string_view flag) const;
   // The whole number given with a flag, or the fallback; refused outside [least, most].
   base::Result<int64_t> Number(std::string_view flag, int64_t fallback, int64_t least,
                                int64_t most) const;
@@ -54,7 +57,7 @@ class Args {
 
  private:
   friend base::Result<Args> Parse(const Command& command, const std::vector<std::string>& words);
-  std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> operands_;
   std::vector<std::string> rest_;
 };

@@ -7,11 +7,10 @@
 
 #include "base/duration.h"
 #include "base/strings.h"
+#include "cli/refuse.h"
 
 namespace cli {
 namespace {
-
-constexpr int kExitLost = 69;
 
 std::string ClockTime(base::Time time) { return base::FormatTimeMicro(time).substr(11, 12); }
 

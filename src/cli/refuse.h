@@ -10,6 +10,7 @@
 namespace cli {
 
 inline constexpr int kRefused = 2;
+inline constexpr int kExitLost = 69;  // contact: a supervisor is gone, a cluster does not answer
 
 inline int Refuse(const std::string& text) {
   fmt::print(stderr, "trainyard: {}\n", text);
@@ -17,5 +18,11 @@ inline int Refuse(const std::string& text) {
 }
 
 inline int Refuse(const base::Error& error) { return Refuse(error.text()); }
+
+// The same for what may have failed for want of contact.
+inline int Fail(const base::Error& error) {
+  Refuse(error);
+  return error.kind() == base::ErrorKind::kUnavailable ? kExitLost : kRefused;
+}
 
 }  // namespace cli

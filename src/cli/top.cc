@@ -24,7 +24,6 @@ namespace {
 using api::ReplicaId;
 
 constexpr int kPeriodMs = 1000;
-constexpr int kExitLost = 69;
 // Behind the median by this much: the one that holds up a collective.
 constexpr double kStraggler = 0.8;
 

@@ -1,0 +1,82 @@
+#include "cli/cluster.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+
+#include <fmt/core.h>
+
+#include "io/clock.h"
+#include "kube/api.h"
+#include "kube/kubeconfig.h"
+
+namespace cli {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using base::Json;
+using base::JsonObject;
+using base::Result;
+
+std::atomic<int> caught = 0;
+
+}  // namespace
+
+void CatchInterrupts() {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    std::signal(signal, [](int number) { caught = number; });
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int Interrupted() { return caught; }
+
+Result<std::optional<std::string>> ContextOf(const Args& args, const std::string& unless_said) {
+  const char* env = std::getenv("TRAINYARD_ON");
+  const bool said = env && *env;
+  const std::string wish = args.Get("on", said ? env : unless_said);
+  constexpr std::string_view kCluster = "kubernetes";
+  if (wish == "local") return std::nullopt;
+  if (wish == kCluster) return "";
+  if (wish.starts_with(std::string(kCluster) + ":")) return wish.substr(kCluster.size() + 1);
+  return base::Invalid(fmt::format("{}: must be local, kubernetes or kubernetes:CONTEXT, not '{}'",
+                                   args.Has("on") ? "--on" : "TRAINYARD_ON", wish));
+}
+
+Cluster::Cluster(std::unique_ptr<kube::Server> server)
+    : server_(std::move(server)),
+      client_(std::make_unique<kube::Client>(*server_, [] { return Interrupted() != 0; })) {}
+
+Result<Cluster> Cluster::Connect(const std::string& context) {
+  kube::Access access = TRY(kube::FindAccess(kube::Where::FromEnvironment(context), io::Now()));
+  for (const std::string& warning : access.warnings)
+    fmt::print(stderr, "trainyard: warning: {}\n", warning);
+  return Cluster(TRY(kube::Server::Connect(std::move(access))));
+}
+
+Result<bool> Cluster::May(const std::string& verb, const std::string& group,
+                          const std::string& resource, const std::string& name_space) const {
+  JsonObject wish{{"verb", verb}, {"group", group}};
+  const size_t slash = resource.find('/');
+  wish["resource"] = resource.substr(0, slash);
+  if (slash != std::string::npos) wish["subresource"] = resource.substr(slash + 1);
+  if (!name_space.empty()) wish["namespace"] = name_space;
+  const Json answer = TRY(
+      client_->Create(kube::Path("authorization.k8s.io/v1", "selfsubjectaccessreviews"),
+                      JsonObject{{"apiVersion", "authorization.k8s.io/v1"},
+                                 {"kind", "SelfSubjectAccessReview"},
+                                 {"spec", JsonObject{{"resourceAttributes", std::move(wish)}}}}));
+  const Json* status = base::Find(answer, "status");
+  return status && base::BoolOr(*status, "allowed");
+}
+
+Error Cluster::Explain(const Error& error) const {
+  if (error.kind() == ErrorKind::kUnavailable && !Interrupted()) {
+    return Error(error.kind(), fmt::format("the cluster of context {} ({}) does not do it: {}",
+                                           context(), server_->access().server, error.text()));
+  }
+  return error;
+}
+
+}  // namespace cli

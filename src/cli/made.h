@@ -1,0 +1,43 @@
+// What one command makes on a cluster, and takes back if it cannot make all of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "kube/client.h"
+#include "kube/server.h"
+
+namespace cli {
+
+class Made {
+ public:
+  // `client` may be interrupted; taking back may not, and has a client of its own.
+  Made(kube::Server& server, kube::Client& client) : client_(client), patient_(server) {}
+  // Takes everything back unless Keep was called.
+  ~Made();
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+
+  // Creates `object` in the collection at `path`. When no answer comes nobody knows whether it was
+  // made: then it is looked for, and is ours if it has all that we sent.
+  base::Result<base::Json> Create(const std::string& path, const base::Json& object);
+  // What has been made stays.
+  void Keep() { objects_.clear(); }
+  // The last made goes first; what is gone already is fine. The first error, after trying all.
+  base::Result<> TakeBack();
+
+ private:
+  struct Object {
+    std::string path, uid;
+  };
+
+  void Note(const std::string& path, const base::Json& object);
+
+  kube::Client& client_;
+  kube::Client patient_;
+  std::vector<Object> objects_;
+};
+
+}  // namespace cli
