@@ -16,6 +16,11 @@ constexpr std::string_view kElastic = "trainyard.dev/elastic";
 constexpr std::string_view kStartDeadline = "trainyard.dev/start-deadline";
 constexpr std::string_view kWaitForEvaluator = "trainyard.dev/wait-for-evaluator";
 constexpr std::string_view kEvaluatorInCluster = "trainyard.dev/evaluator-in-cluster";
+constexpr std::string_view kStoppedBy = "trainyard.dev/stopped-by";
+constexpr std::string_view kLife = "trainyard.dev/life";
+constexpr std::string_view kOutput = "trainyard.dev/output";
+
+constexpr int64_t kMostLives = 1'000'000'000;
 
 void DecodeFlag(const Node& node, const std::string& path, const std::string& text, bool& out,
                 FieldReader& reader) {
@@ -62,10 +67,27 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
     DecodeFlag(node, path, text, out.wait_for_evaluator, reader);
   } else if (key == kEvaluatorInCluster) {
     DecodeFlag(node, path, text, out.evaluator_in_cluster, reader);
+  } else if (key == kStoppedBy) {
+    out.stopped_by = text;
+  } else if (key == kOutput) {
+    out.output = text;
+  } else if (key == kLife) {
+    const auto life = base::ParseInt(text);
+    if (life && *life >= 0 && *life <= kMostLives) {
+      out.life = static_cast<int32_t>(*life);
+    } else {
+      reader.Fail(node, path,
+                  fmt::format("must be a number from 0 to {}, not {}", kMostLives, Quoted(text)));
+    }
   } else {
-    const std::vector<std::string> known = {
-        std::string(kRestartScope), std::string(kElastic), std::string(kStartDeadline),
-        std::string(kWaitForEvaluator), std::string(kEvaluatorInCluster)};
+    const std::vector<std::string> known = {std::string(kRestartScope),
+                                            std::string(kElastic),
+                                            std::string(kStartDeadline),
+                                            std::string(kWaitForEvaluator),
+                                            std::string(kEvaluatorInCluster),
+                                            std::string(kStoppedBy),
+                                            std::string(kLife),
+                                            std::string(kOutput)};
     reader.FailUnknown(node, path, "unknown annotation", key, known);
   }
 }
@@ -101,6 +123,14 @@ void EncodeExtensions(const Extensions& extensions,
       extensions.wait_for_evaluator ? "true" : "false");
   set(kEvaluatorInCluster, there.evaluator_in_cluster == extensions.evaluator_in_cluster,
       extensions.evaluator_in_cluster ? "true" : "false");
+  const auto set_text = [&](std::string_view key, const std::string& there_is,
+                            const std::string& value) {
+    if (value.empty() && !there_is.empty()) annotations.erase(std::string(key));
+    set(key, value == there_is || value.empty(), value);
+  };
+  set_text(kStoppedBy, there.stopped_by, extensions.stopped_by);
+  set_text(kOutput, there.output, extensions.output);
+  set(kLife, there.life == extensions.life, std::to_string(extensions.life));
   if (extensions.elastic) {
     set(kElastic, there.elastic == extensions.elastic,
         fmt::format("{}:{}", extensions.elastic->min, extensions.elastic->max));

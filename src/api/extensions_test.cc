@@ -36,6 +36,7 @@ TEST(Annotations, ThatAreWrongAreTold) {
       {"elastic", "'1:20000'",
        "must be MIN:MAX workers, 1 <= MIN <= MAX <= 10000, not \"1:20000\""},
       {"start-deadline", "'-1s'", "must not be negative: \"-1s\""},
+      {"life", "'-1'", "must be a number from 0 to 1000000000, not \"-1\""},
       {"wait-for-evaluator", "'1'", "must be \"true\" or \"false\", not \"1\""},
       {"wait-for-evaluater", "'true'",
        "unknown annotation, did you mean trainyard.dev/wait-for-evaluator?"},
@@ -60,7 +61,13 @@ TEST(Annotations, SetByFlagsAreWrittenIntoTheObject) {
   job.extensions.start_deadline = std::chrono::milliseconds(1500);
   job.extensions.restart_scope = RestartScope::kReplica;
   job.extensions.evaluator_in_cluster = false;
+  job.extensions.stopped_by = "ann";
+  job.extensions.life = 2;
+  job.extensions.output = "models/mnist";
   EXPECT_EQ(Good(base::WriteYaml(EncodeJob(job))).extensions, job.extensions);
+  Job again = Good(base::WriteYaml(EncodeJob(job)));
+  again.extensions.stopped_by = "";
+  EXPECT_EQ(Good(base::WriteYaml(EncodeJob(again))).extensions, again.extensions);
 }
 
 }  // namespace

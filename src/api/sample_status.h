@@ -17,7 +17,7 @@ inline JobStatus FullStatus() {
   // A member that is added must be named here, and given a value below: deploy/crd.yaml is checked
   // against what becomes of this.
   auto& [conditions, replica_statuses, start_time, completion_time, restarts, disruptions, attempt,
-         progress, verdict, gang, units, completed, seen, shape, incidents] = status;
+         life, progress, verdict, gang, units, completed, seen, shape, incidents] = status;
   conditions = {
       {.type = "Created",
        .reason = "TFJobCreated",
@@ -32,6 +32,7 @@ inline JobStatus FullStatus() {
   restarts = 2;
   disruptions = 1;
   attempt = 3;
+  life = 1;
   progress = {.percent = 12.5, .step = 40, .remaining = 90s, .metrics = {{"loss", 0.25}}};
   verdict = Verdict{"failed", "c", "a", 137};
   gang = unit;

@@ -248,6 +248,7 @@ Json EncodeStatus(const JobStatus& status) {
   out["restarts"] = status.restarts;
   out["disruptions"] = status.disruptions;
   out["attempt"] = status.attempt;
+  if (status.life != 0) out["life"] = status.life;
   Json progress = EncodeProgress(status.progress);
   if (!progress.get_object().empty()) out["progress"] = std::move(progress);
   if (status.verdict) {
@@ -298,6 +299,7 @@ JobStatus DecodeStatus(const Json& json) {
   out.restarts = Int32Or(json, "restarts");
   out.disruptions = Int32Or(json, "disruptions");
   out.attempt = Int32Or(json, "attempt");
+  out.life = Int32Or(json, "life");
   if (const Json* progress = base::Find(json, "progress")) out.progress = DecodeProgress(*progress);
   if (const Json* verdict = base::Find(json, "verdict")) {
     out.verdict = Verdict{.result = base::StringOr(*verdict, "result"),

@@ -107,6 +107,7 @@ struct JobStatus {
   int32_t restarts = 0;     // failures answered with a restart
   int32_t disruptions = 0;  // preemptions, evictions, deletions by somebody
   int32_t attempt = 0;      // the highest attempt number given out
+  int32_t life = 0;         // of the wishes to run again, the last one heeded
   Progress progress;
   std::optional<Verdict> verdict;
 

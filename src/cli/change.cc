@@ -1,18 +1,13 @@
-// `scale`, `suspend`, `stop`, `delete`, `wait`: changes to a job, through its supervisor where it
-// has one, by taking its lock where it has none.
+// `scale`, `suspend`, `stop`, `delete`, `wait`: changes to a job, and waiting for its end.
 #include <fmt/core.h>
-#include <poll.h>
 
-#include "api/decode.h"
 #include "base/duration.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
-#include "cli/jobs.h"
+#include "cli/place.h"
 #include "cli/refuse.h"
-#include "core/reconcile.h"
 #include "io/clock.h"
-#include "io/files.h"
 #include "io/terminal.h"
 
 namespace cli {
@@ -22,98 +17,43 @@ using base::ErrorKind;
 using base::JsonObject;
 using base::Result;
 
-constexpr int kExitLost = 69;
-
-// Asks the supervisor; without one, takes the job's lock and does it here.
-Result<> Change(const FoundJob& job, JsonObject request,
-                Result<> (*alone)(const FoundJob&, const JsonObject&)) {
-  auto answer = Ask(job, request);
-  if (answer) return {};
-  if (answer.error().kind() != ErrorKind::kUnavailable) return std::unexpected(answer.error());
-  auto lock = io::Lock::TryTake(job.dir.File("lock"));
-  if (!lock) {
-    return std::unexpected(
-        base::Error(ErrorKind::kUnavailable,
-                    fmt::format("the supervisor of {} does not answer: try again", job.name)));
-  }
-  return alone(job, request);
-}
-
-void Say(const Args& args, const FoundJob& job, const std::string& words) {
+int Say(const Args& args, const PlacedJob& job, const std::string& words) {
   if (args.json()) {
-    fmt::print("{}\n", base::CompactJson(JsonObject{{"job", job.name}, {"done", words}}));
+    fmt::print("{}\n", base::CompactJson(JsonObject{{"job", job.name()}, {"done", words}}));
   } else {
-    fmt::print("{} {}\n", job.name, words);
+    fmt::print("{} {}\n", job.name(), words);
   }
-}
-
-int Failed(const base::Error& error) {
-  Refuse(error);
-  return error.kind() == ErrorKind::kUnavailable ? kExitLost : kRefused;
-}
-
-Result<> ScaleAlone(const FoundJob& found, const JsonObject& request) {
-  api::Job job = TRY(found.dir.LoadJob());
-  const auto role = api::RoleFromName(base::StringOr(request, "role"));
-  if (!role || !job.spec.replicas.contains(*role)) return base::Invalid("the job has no such role");
-  job.spec.replicas[*role].replicas = static_cast<int32_t>(base::IntOr(request, "replicas"));
-  if (auto errors = api::Validate(job); !errors.empty()) {
-    return base::Invalid(errors.front().path + ": " + errors.front().detail);
-  }
-  return found.dir.SaveJob(job);
-}
-
-Result<> SuspendAlone(const FoundJob& found, const JsonObject&) {
-  api::Job job = TRY(found.dir.LoadJob());
-  if (api::IsTerminal(job.status))
-    return base::Invalid(fmt::format("{} has ended already", found.name));
-  job.spec.run_policy.suspend = true;
-  TRY(found.dir.SaveJob(job));
-  // Nothing of it lives, so the status is all there is to change.
-  return found.dir.SaveStatus(core::Reconcile(job, {}, {}, io::Now()).status);
-}
-
-Result<> StopAlone(const FoundJob& found, const JsonObject& request) {
-  const api::Job job = TRY(found.dir.LoadJob());
-  if (api::IsTerminal(job.status))
-    return base::Invalid(fmt::format("{} has ended already", found.name));
-  return found.dir.SaveStatus(core::Stopped(job, base::StringOr(request, "by"), io::Now()));
-}
-
-// Until nobody holds the job's lock: all of its processes are gone.
-bool WaitUntilGone(const FoundJob& job, std::optional<base::Time> until) {
-  while (job.dir.IsAlive()) {
-    if (until && io::Now() >= *until) return false;
-    poll(nullptr, 0, 50);
-  }
-  return true;
-}
-
-// A job of which only the output is left.
-Result<FoundJob> DeletedEarlier(const Args& args, const base::Error& not_found) {
-  const std::string name = args.operand(0);
-  const backend::local::JobDir dir = backend::local::Locate(args.name_space(), name);
-  const bool plain = !name.empty() && name.find('/') == std::string::npos && name[0] != '.';
-  if (!plain || !io::IsDirectory(dir.path())) return std::unexpected(not_found);
-  return FoundJob{args.name_space(), name, dir};
+  return 0;
 }
 
 // Whether the job would still have somebody to train with this many replicas of a role.
-Result<> CheckScale(const FoundJob& found, api::Role role, int64_t count) {
-  api::Job job = TRY(found.dir.LoadJob());
+Result<> CheckScale(api::Job job, api::Role role, int32_t count) {
   if (!job.spec.replicas.contains(role)) {
     std::vector<std::string> roles;
     for (const auto& [there, spec] : job.spec.replicas) roles.emplace_back(api::LowerName(there));
-    return base::Invalid(fmt::format("{} has no {}, only {}", found.name, api::LowerName(role),
-                                     base::Join(roles, ", ")));
+    return base::Invalid(fmt::format("{} has no {}, only {}", job.metadata.name,
+                                     api::LowerName(role), base::Join(roles, ", ")));
   }
-  job.spec.replicas[role].replicas = static_cast<int32_t>(count);
+  job.spec.replicas[role].replicas = count;
   for (api::Role driver : {api::Role::kChief, api::Role::kMaster, api::Role::kWorker}) {
     if (api::ReplicasOf(job.spec, driver) > 0) return {};
   }
   return base::Invalid(
       fmt::format("{}={}: no replica would be left that trains: suspend the job instead",
                   api::LowerName(role), count));
+}
+
+// How it stands, of a job that has not ended.
+Result<Standing> LookAtLive(PlacedJob& job) {
+  Standing standing = TRY(job.Look());
+  if (api::IsTerminal(standing.job.status)) return base::Invalid(job.name() + " has ended already");
+  return standing;
+}
+
+Result<> StopAndWait(PlacedJob& job) {
+  TRY(job.Stop(UserName()));
+  TRY(job.WaitUntilOver(std::nullopt));
+  return {};
 }
 
 }  // namespace
@@ -131,55 +71,63 @@ int ScaleCommand(const Args& args) {
                     "number from 0 to 1000",
                     change));
   }
-  auto found = FindJob(args.name_space(), args.operands().size() == 2 ? args.operand(0) : "");
-  if (!found) return Refuse(found.error());
-  if (api::IsTerminal(found->dir.LoadStatus())) return Refuse(found->name + " has ended already");
-  if (auto good = CheckScale(*found, *role, *count); !good) return Refuse(good.error());
-  auto done = Change(*found, {{"verb", "scale"}, {"role", api::Name(*role)}, {"replicas", *count}},
-                     ScaleAlone);
-  if (!done) return Failed(done.error());
-  Say(args, *found, fmt::format("scaled to {} {}", *count, api::LowerName(*role)));
-  return 0;
+  auto place = PlaceOf(args);
+  if (!place) return Refuse(place.error());
+  auto job = FindJob(**place, args, args.operands().size() == 2 ? args.operand(0) : "");
+  if (!job) return Fail(job.error());
+  const auto done = [&]() -> Result<> {
+    const Standing standing = TRY(LookAtLive(**job));
+    TRY(CheckScale(standing.job, *role, static_cast<int32_t>(*count)));
+    return (*job)->Scale(*role, static_cast<int32_t>(*count));
+  }();
+  if (!done) return Fail(done.error());
+  return Say(args, **job, fmt::format("scaled to {} {}", *count, api::LowerName(*role)));
 }
 
 int SuspendCommand(const Args& args) {
   auto found = FindJob(args);
-  if (!found) return Refuse(found.error());
-  if (api::IsTerminal(found->dir.LoadStatus())) return Refuse(found->name + " has ended already");
-  auto done = Change(*found, {{"verb", "suspend"}}, SuspendAlone);
-  if (!done) return Failed(done.error());
-  WaitUntilGone(*found, std::nullopt);
-  Say(args, *found, "suspended");
-  return 0;
+  if (!found) return Fail(found.error());
+  const auto done = [&]() -> Result<> {
+    TRY(LookAtLive(*found->job));
+    TRY(found->job->Suspend());
+    TRY(found->job->WaitUntilOver(std::nullopt));
+    return {};
+  }();
+  if (!done) return Fail(done.error());
+  return Say(args, *found->job, "suspended");
 }
 
 int StopCommand(const Args& args) {
   auto found = FindJob(args);
-  if (!found) return Refuse(found.error());
-  if (api::IsTerminal(found->dir.LoadStatus()) && !found->dir.IsAlive()) {
-    return Refuse(found->name + " has ended already");
-  }
-  auto done = Change(*found, {{"verb", "stop"}, {"by", UserName()}}, StopAlone);
-  if (!done) return Failed(done.error());
-  WaitUntilGone(*found, std::nullopt);
-  Say(args, *found, "stopped");
-  return 0;
+  if (!found) return Fail(found.error());
+  auto standing = found->job->Look();
+  if (!standing) return Fail(standing.error());
+  if (api::IsTerminal(standing->job.status) && !standing->alive)
+    return Refuse(found->job->name() + " has ended already");
+  if (auto done = StopAndWait(*found->job); !done) return Fail(done.error());
+  return Say(args, *found->job, "stopped");
 }
 
 int DeleteCommand(const Args& args) {
-  auto found = FindJob(args);
-  if (!found && args.Has("with-output")) found = DeletedEarlier(args, found.error());
-  if (!found) return Refuse(found.error());
-  if (found->dir.IsAlive()) {
-    if (!args.Has("force"))
-      return Refuse(found->name + " is running: stop it first, or use --force");
-    auto done = Change(*found, {{"verb", "stop"}, {"by", UserName()}}, StopAlone);
-    if (!done) return Failed(done.error());
-    WaitUntilGone(*found, std::nullopt);
+  auto place = PlaceOf(args);
+  if (!place) return Refuse(place.error());
+  auto job = FindJob(**place, args, args.operand(0));
+  const bool remains =
+      !job && job.error().kind() == ErrorKind::kNotFound && args.Has("with-output");
+  if (remains) {
+    auto found = (*place)->FindRemains((*place)->NamespaceOf(args), args.operand(0));
+    if (found) job = std::move(found);
   }
-  auto kept = RemoveRecords(*found, args.Has("with-output"));
-  if (!kept) return Refuse(kept.error());
-  Say(args, *found, "deleted");
+  if (!job) return Fail(job.error());
+  auto standing = (*job)->Look();
+  if (standing && standing->alive) {
+    if (!args.Has("force"))
+      return Refuse((*job)->name() + " is running: stop it first, or use --force");
+    if (auto done = StopAndWait(**job); !done) return Fail(done.error());
+  }
+  auto kept = (*job)->Delete(args.Has("with-output"));
+  if (!kept) return Fail(kept.error());
+  Say(args, **job, "deleted");
   for (const std::string& path : *kept) {
     if (!args.json()) fmt::print("  kept    {}\n", path);
   }
@@ -187,28 +135,31 @@ int DeleteCommand(const Args& args) {
 }
 
 int WaitCommand(const Args& args) {
-  auto found = FindJob(args);
-  if (!found) return Refuse(found.error());
   std::optional<base::Time> until;
   if (args.Has("timeout")) {
     auto timeout = base::ParseDuration(args.Get("timeout"));
     if (!timeout) return Refuse("--timeout: " + timeout.error().text());
     until = io::Now() + *timeout;
   }
-  if (!WaitUntilGone(*found, until)) {
-    fmt::print(stderr, "trainyard: {} has not ended within {}\n", found->name, args.Get("timeout"));
+  auto found = FindJob(args);
+  if (!found) return Fail(found.error());
+  auto over = found->job->WaitUntilOver(until);
+  if (!over) return Fail(over.error());
+  if (!*over) {
+    fmt::print(stderr, "trainyard: {} has not ended within {}\n", found->job->name(),
+               args.Get("timeout"));
     return 1;
   }
-  auto job = found->dir.LoadJob();
-  if (!job) return Refuse(job.error());
-  auto run = found->dir.LoadRun();
+  auto standing = found->job->Look();
+  if (!standing) return Fail(standing.error());
+  const api::Job& job = standing->job;
   if (!args.json()) {
-    io::WriteOut(1, Ending(*job, found->dir, run ? run->output : "", io::TerminalOf(1)));
+    io::WriteOut(1, Ending(job, found->job->WhatIsKept(job), io::TerminalOf(1)));
   } else {
-    fmt::print("{}\n", base::CompactJson(JsonObject{{"job", found->name},
-                                                    {"status", api::EncodeStatus(job->status)}}));
+    fmt::print("{}\n", base::CompactJson(JsonObject{{"job", found->job->name()},
+                                                    {"status", api::EncodeStatus(job.status)}}));
   }
-  return ExitStatus(job->status);
+  return ExitStatus(job.status);
 }
 
 }  // namespace cli

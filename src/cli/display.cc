@@ -9,13 +9,12 @@
 
 #include "backend/local/replica.h"
 #include "base/json.h"
-#include "io/process.h"
+#include "cli/watch.h"
 
 namespace cli {
 namespace {
 
 using api::ReplicaId;
-using backend::local::LocalBackend;
 using base::Duration;
 using base::Time;
 using namespace std::chrono_literals;
@@ -28,11 +27,9 @@ constexpr size_t kChunk = 4096;
 constexpr size_t kMostPending = 16 << 20;
 constexpr size_t kMostLosses = 64;
 
-std::string StateOf(const api::Job& job, const LocalBackend& world, ReplicaId id, Time now) {
+std::string StateOf(const api::Job& job, const Scene& scene, ReplicaId id, Time now) {
   if (job.status.completed.contains(id)) return "done";
-  for (const LocalBackend::Living& living : world.LivingReplicas()) {
-    if (living.id == id) return living.program ? "running" : "starting";
-  }
+  if (auto state = scene.StateOf(id)) return *state;
   if (api::IsTerminal(job.status)) return "ended";
   const auto unit = job.status.units.find(id);
   const Time not_before =
@@ -57,11 +54,11 @@ void Display::Resized() {
   stale_ = true;
 }
 
-std::optional<Time> Display::look_again(const JobWatch& watch) const {
+std::optional<Time> Display::look_again(const LogView& lines) const {
   if (quiet_) return std::nullopt;
   std::optional<Time> next;
   if (stale_ || !pending_.empty()) next = drawn_ + kRedraw;
-  if (auto due = watch.lines().look_again()) {
+  if (auto due = lines.look_again()) {
     const Time time = std::max(*due, drawn_ + kRedraw);
     next = std::min(next.value_or(time), time);
   }
@@ -70,35 +67,12 @@ std::optional<Time> Display::look_again(const JobWatch& watch) const {
   return next;
 }
 
-void Display::TakeSample(const LocalBackend& world, Time now) {
-  const std::vector<io::ProcessState> all = io::ListProcesses();
-  const double seconds = std::chrono::duration<double>(now - sampled_).count();
-  const double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
-  std::map<ReplicaId, Sample> fresh;
-  for (const LocalBackend::Living& living : world.LivingReplicas()) {
-    Sample sample;
-    for (const io::ProcessState& process : io::DescendantsOf(living.guard, all)) {
-      sample.cpu_ticks += process.cpu_ticks;
-      sample.memory += process.resident_bytes;
-    }
-    if (const auto old = samples_.find(living.id); old != samples_.end()) {
-      const double used =
-          static_cast<double>(sample.cpu_ticks - old->second.cpu_ticks) / ticks_per_second;
-      sample.cpu_percent = std::max(0.0, 100 * used / seconds);
-    }
-    fresh[living.id] = sample;
-  }
-  samples_ = std::move(fresh);
-  sampled_ = now;
-  stale_ = true;
-}
-
-LiveModel Display::Model(const api::Job& job, const LocalBackend& world, const JobWatch& watch,
+LiveModel Display::Model(const api::Job& job, const Scene& scene, const LogView& lines,
                          Time now) const {
   LiveModel model;
   for (ReplicaId id : backend::local::ReplicasInOrder(job.spec)) {
-    LiveRow row{.name = api::Spoken(id), .state = StateOf(job, world, id, now)};
-    if (const events::ProgressTracker* tracker = watch.lines().progress(id)) {
+    LiveRow row{.name = api::Spoken(id), .state = StateOf(job, scene, id, now)};
+    if (const events::ProgressTracker* tracker = lines.progress(id)) {
       const events::Progress seen = tracker->At(now);
       row.step = seen.global_step;
       row.steps_per_second = seen.steps_per_second;
@@ -114,7 +88,7 @@ LiveModel Display::Model(const api::Job& job, const LocalBackend& world, const J
       row.cpu_percent = sample->second.cpu_percent;
       row.memory_bytes = sample->second.memory;
     }
-    if (auto last = watch.lines().last(id)) row.since_output = now - *last;
+    if (auto last = lines.last(id)) row.since_output = now - *last;
     model.rows.push_back(std::move(row));
   }
   model.losses = losses_;
@@ -137,16 +111,19 @@ void Display::Print(const LogLine& line, size_t width, Time now) {
 
 // Logs scroll above, the block stays at the bottom: take the block away, write the lines, draw it
 // again.
-void Display::Show(const api::Job& job, const LocalBackend& world, JobWatch& watch, Time now,
-                   bool last) {
+void Display::Show(const api::Job& job, Scene& scene, LogView& lines, Time now, bool last) {
   if (quiet_) {
-    watch.lines().TakeAll();  // nobody wants them
+    lines.TakeAll();  // nobody wants them
     said_.clear();
     return;
   }
   const bool block = terminal_.is_terminal && !json_;
-  if (auto due = watch.lines().look_again(); due && *due <= now) stale_ = true;
-  if (block && now >= sampled_ + kSample) TakeSample(world, now);
+  if (auto due = lines.look_again(); due && *due <= now) stale_ = true;
+  if (block && now >= sampled_ + kSample) {
+    samples_ = scene.Measure(now);
+    sampled_ = now;
+    stale_ = true;
+  }
   if (!last && (!stale_ || now < drawn_ + kRedraw)) return Write(false);
   drawn_ = now;
   if (pending_.size() > kMostPending)
@@ -154,8 +131,7 @@ void Display::Show(const api::Job& job, const LocalBackend& world, JobWatch& wat
   if (block && block_lines_ > 0) pending_ += fmt::format("\x1b[{}A\r\x1b[J", block_lines_);
   block_lines_ = 0;
   const size_t width = PrefixWidth(backend::local::ReplicasInOrder(job.spec));
-  for (const LogLine& line : last ? watch.lines().TakeAll() : watch.lines().Take(now))
-    Print(line, width, now);
+  for (const LogLine& line : last ? lines.TakeAll() : lines.Take(now)) Print(line, width, now);
   for (const std::string& line : said_) {
     if (!json_) pending_ += "trainyard: " + line + "\n";
   }
@@ -167,14 +143,14 @@ void Display::Show(const api::Job& job, const LocalBackend& world, JobWatch& wat
   }
   if (block && !last) {
     pending_ += "\n";
-    const auto lines =
-        RenderBlock(Model(job, world, watch, now), terminal_.width - 1, terminal_.unicode);
-    for (const std::string& line : lines) pending_ += line + "\n";
-    block_lines_ = static_cast<int>(lines.size()) + 1;
+    const auto rows =
+        RenderBlock(Model(job, scene, lines, now), terminal_.width - 1, terminal_.unicode);
+    for (const std::string& row : rows) pending_ += row + "\n";
+    block_lines_ = static_cast<int>(rows.size()) + 1;
   } else if (!terminal_.is_terminal && !json_ && !last && now >= summary_ + kSummary) {
     if (summary_ != Time()) {
       pending_ +=
-          "trainyard: " + RenderLine(Model(job, world, watch, now), terminal_.unicode) + "\n";
+          "trainyard: " + RenderLine(Model(job, scene, lines, now), terminal_.unicode) + "\n";
     }
     summary_ = now;
   }

@@ -2,7 +2,7 @@
 // summary line now and then where the output is no terminal; JSON lines for machines.
 //
 // Nothing here ever blocks: when the terminal is stopped (Ctrl-S) or a pipe is full, output waits
-// in memory, and the supervisor goes on.
+// in memory, and the job goes on.
 #pragma once
 
 #include <map>
@@ -11,13 +11,22 @@
 #include <vector>
 
 #include "api/tfjob.h"
-#include "backend/local/local_backend.h"
 #include "base/time.h"
 #include "cli/live_block.h"
-#include "cli/watch.h"
+#include "cli/log_view.h"
+#include "cli/place.h"
 #include "io/terminal.h"
 
 namespace cli {
+
+// What a job's world looks like at the moment, beside its status.
+class Scene {
+ public:
+  virtual ~Scene() = default;
+  // "running", "starting"; nothing when the replica is not there.
+  virtual std::optional<std::string> StateOf(api::ReplicaId id) const = 0;
+  virtual std::map<api::ReplicaId, Used> Measure(base::Time now) = 0;
+};
 
 class Display {
  public:
@@ -32,21 +41,13 @@ class Display {
 
   // Draws if there is news and it is time; `last` draws all there is, without the block, and waits
   // for the output.
-  void Show(const api::Job& job, const backend::local::LocalBackend& world, JobWatch& watch,
-            base::Time now, bool last);
+  void Show(const api::Job& job, Scene& scene, LogView& lines, base::Time now, bool last);
   // When to call Show again; nothing when only news make it worth while.
-  std::optional<base::Time> look_again(const JobWatch& watch) const;
+  std::optional<base::Time> look_again(const LogView& lines) const;
 
  private:
-  struct Sample {
-    int64_t cpu_ticks = 0;
-    double cpu_percent = 0;
-    int64_t memory = 0;
-  };
-
-  void TakeSample(const backend::local::LocalBackend& world, base::Time now);
-  LiveModel Model(const api::Job& job, const backend::local::LocalBackend& world,
-                  const JobWatch& watch, base::Time now) const;
+  LiveModel Model(const api::Job& job, const Scene& scene, const LogView& lines,
+                  base::Time now) const;
   void Print(const LogLine& line, size_t width, base::Time now);
   void Write(bool all);
 
@@ -54,7 +55,7 @@ class Display {
   const bool json_;
   io::Terminal terminal_;
 
-  std::map<api::ReplicaId, Sample> samples_;
+  std::map<api::ReplicaId, Used> samples_;
   std::vector<double> losses_;
   std::vector<std::string> said_;
   std::string note_;

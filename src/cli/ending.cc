@@ -1,8 +1,5 @@
 #include "cli/ending.h"
 
-#include <algorithm>
-#include <filesystem>
-
 #include <fmt/core.h>
 
 #include "base/duration.h"
@@ -13,44 +10,6 @@ namespace cli {
 namespace {
 
 std::string ClockTime(base::Time time) { return base::FormatTimeMicro(time).substr(11, 12); }
-
-// The newest TensorFlow checkpoint below a directory, by the name it has there; empty when there is
-// none.
-std::string NewestCheckpoint(const std::string& directory) {
-  std::string newest;
-  std::filesystem::file_time_type when;
-  std::error_code error;
-  for (auto it = std::filesystem::recursive_directory_iterator(directory, error);
-       !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
-    if (it->path().extension() != ".index") continue;
-    std::error_code ignored;
-    const auto time = it->last_write_time(ignored);
-    if (!ignored && (newest.empty() || time > when)) {
-      newest = it->path().stem().string();
-      when = time;
-    }
-  }
-  return newest;
-}
-
-// The highest numbered model version below the output directory, as TensorFlow Serving counts them.
-std::string NewestModel(const std::string& output) {
-  int64_t best = -1;
-  std::string path;
-  std::error_code error;
-  for (auto it = std::filesystem::recursive_directory_iterator(output, error);
-       !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
-    if (it->path().filename() != "saved_model.pb") continue;
-    const std::string dir = it->path().parent_path().string();
-    const int64_t version =
-        base::ParseInt(it->path().parent_path().filename().string()).value_or(0);
-    if (version > best) {
-      best = version;
-      path = dir;
-    }
-  }
-  return path;
-}
 
 std::string Took(const api::JobStatus& status) {
   if (!status.start_time || !status.completion_time) return "";
@@ -79,8 +38,7 @@ int ExitStatus(const api::JobStatus& status) {
   return kExitLost;
 }
 
-std::string Ending(const api::Job& job, const backend::local::JobDir& dir,
-                   const std::string& output, const io::Terminal& terminal) {
+std::string Ending(const api::Job& job, const Kept& kept, const io::Terminal& terminal) {
   const api::JobStatus& status = job.status;
   const std::string& name = job.metadata.name;
   const std::string dash = terminal.unicode ? " — " : " - ";
@@ -121,19 +79,18 @@ std::string Ending(const api::Job& job, const backend::local::JobDir& dir,
     }
     out += "  metrics " + base::Join(metrics, terminal.unicode ? " · " : ", ") + "\n";
   }
-  const std::string model = NewestModel(output);
-  const std::string checkpoint = NewestCheckpoint(dir.File("checkpoints"));
-  if (!model.empty()) {
-    out += "  model   " + model + "\n";
-  } else if (!checkpoint.empty()) {
-    out += fmt::format("  kept    checkpoint {} in {}\n", checkpoint, dir.File("checkpoints"));
+  if (!kept.model.empty()) {
+    out += "  model   " + kept.model + "\n";
+  } else if (!kept.checkpoint.empty()) {
+    out += "  kept    " + kept.checkpoint + "\n";
   }
-  out += "  logs    " + dir.File("logs") + "\n";
+  if (!kept.logs.empty()) out += "  logs    " + kept.logs + "\n";
   if (good) {
-    out += fmt::format("  next    trainyard logs {}\n", name);
+    if (!kept.next.empty()) out += "  next    " + kept.next + "\n";
   } else {
     const std::string advice = status.verdict ? status.verdict->advice : "trainyard resume " + name;
-    if (!advice.empty()) out += "  try     " + advice + "\n";
+    if (!advice.empty())
+      out += "  try     " + advice + (advice.starts_with("trainyard ") ? kept.again : "") + "\n";
   }
   return out;
 }

@@ -4,14 +4,13 @@
 #include <string>
 
 #include "api/tfjob.h"
-#include "backend/local/job_dir.h"
+#include "cli/place.h"
 #include "io/terminal.h"
 
 namespace cli {
 
 // Five lines at most, the same for `run`, `wait` and `why`.
-std::string Ending(const api::Job& job, const backend::local::JobDir& dir,
-                   const std::string& output, const io::Terminal& terminal);
+std::string Ending(const api::Job& job, const Kept& kept, const io::Terminal& terminal);
 
 // "Running", "Succeeded", "Stopped", "Interrupted" …: one word for a job's state, as `ps` shows it.
 std::string StateWord(const api::JobStatus& status, bool alive);

@@ -1,5 +1,5 @@
-// `ps`, `get`, `events`, `why`: what there is and how it stands. They read files and need no
-// supervisor.
+// `ps`, `get`, `events`, `why`: what there is and how it stands. On this machine they read files
+// and need no supervisor.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -9,8 +9,8 @@
 #include "base/yaml.h"
 #include "cli/commands.h"
 #include "cli/ending.h"
-#include "cli/jobs.h"
 #include "cli/live_block.h"
+#include "cli/place.h"
 #include "cli/refuse.h"
 #include "io/clock.h"
 #include "io/terminal.h"
@@ -18,10 +18,8 @@
 namespace cli {
 namespace {
 
-using backend::local::Listed;
-
 struct Row {
-  std::string name, state, replicas, progress, restarts, age, note;
+  std::string space, name, state, replicas, progress, restarts, age, note;
 };
 
 // Replicas that run (or have done their work) of those wanted.
@@ -34,9 +32,12 @@ std::string Ready(const api::JobStatus& status) {
   return fmt::format("{}/{}", ready, wanted);
 }
 
-Row RowOf(const Listed& job, const api::JobStatus& status, base::Time now) {
-  const bool alive = !api::IsTerminal(status) && job.dir.IsAlive();
-  Row row{.name = job.name, .state = StateWord(status, alive), .replicas = Ready(status)};
+Row RowOf(const Listing& job, base::Time now) {
+  const api::JobStatus& status = job.status;
+  Row row{.space = job.name_space,
+          .name = job.name,
+          .state = StateWord(status, job.alive),
+          .replicas = Ready(status)};
   if (status.progress.percent) row.progress = fmt::format("{:.0f}%", *status.progress.percent);
   row.restarts = std::to_string(status.restarts + status.disruptions);
   if (status.start_time) row.age = base::FormatShortDuration(now - *status.start_time);
@@ -54,38 +55,40 @@ Row RowOf(const Listed& job, const api::JobStatus& status, base::Time now) {
 }  // namespace
 
 int PsCommand(const Args& args) {
-  const std::string space = args.Has("all-namespaces") ? "" : args.name_space();
-  std::vector<std::pair<Listed, api::JobStatus>> jobs;
-  for (Listed& job : backend::local::ListJobs(space)) {
-    api::JobStatus status = job.dir.LoadStatus();
-    if (!DropIfExpired(job, status)) jobs.emplace_back(std::move(job), std::move(status));
-  }
+  auto place = PlaceOf(args);
+  if (!place) return Refuse(place.error());
+  const bool all = args.Has("all-namespaces");
+  auto jobs = (*place)->List(all ? "" : (*place)->NamespaceOf(args));
+  if (!jobs) return Fail(jobs.error());
   if (args.json()) {
     base::JsonArray out;
-    for (const auto& [job, status] : jobs) {
+    for (const Listing& job : *jobs) {
       out.push_back(base::JsonObject{{"namespace", job.name_space},
                                      {"name", job.name},
-                                     {"state", StateWord(status, job.dir.IsAlive())},
-                                     {"status", api::EncodeStatus(status)}});
+                                     {"state", StateWord(job.status, job.alive)},
+                                     {"status", api::EncodeStatus(job.status)}});
     }
     fmt::print("{}", base::IndentedJson(out));
     return 0;
   }
-  if (jobs.empty()) {
+  if (jobs->empty()) {
     fmt::print("no jobs: trainyard run SCRIPT starts one\n");
     return 0;
   }
-  std::vector<Row> rows = {{"NAME", "STATE", "REPLICAS", "PROGRESS", "RESTARTS", "AGE", "NOTE"}};
+  std::vector<Row> rows = {
+      {"NAMESPACE", "NAME", "STATE", "REPLICAS", "PROGRESS", "RESTARTS", "AGE", "NOTE"}};
   const base::Time now = io::Now();
-  for (const auto& [job, status] : jobs) rows.push_back(RowOf(job, status, now));
-  size_t width = 0;
-  for (const Row& row : rows) width = std::max(width, row.name.size());
+  for (const Listing& job : *jobs) rows.push_back(RowOf(job, now));
+  const auto width = [&](std::string Row::* column) {
+    return std::ranges::max(rows, {}, [&](const Row& row) { return (row.*column).size(); }).*column;
+  };
+  const size_t space = width(&Row::space).size(), name = width(&Row::name).size();
   const io::Terminal terminal = io::TerminalOf(1);
   std::string text;
   for (const Row& row : rows) {
-    std::string line =
-        fmt::format("{:<{}}  {:<11}  {:>8}  {:>8}  {:>8}  {:>4}  {}", row.name, width, row.state,
-                    row.replicas, row.progress, row.restarts, row.age, row.note);
+    std::string line = all ? fmt::format("{:<{}}  ", row.space, space) : "";
+    line += fmt::format("{:<{}}  {:<11}  {:>8}  {:>8}  {:>8}  {:>4}  {}", row.name, name, row.state,
+                        row.replicas, row.progress, row.restarts, row.age, row.note);
     if (terminal.is_terminal) line = Elide(line, terminal.width);
     text += std::string(line.substr(0, line.find_last_not_of(' ') + 1)) + "\n";
   }
@@ -97,64 +100,38 @@ int GetCommand(const Args& args) {
   auto format = args.OneOf("output", args.json() ? "json" : "yaml", {"yaml", "json"});
   if (!format) return Refuse(format.error());
   auto found = FindJob(args);
-  if (!found) return Refuse(found.error());
-  auto job = found->dir.LoadJob();
-  if (!job) return Refuse(job.error());
-  base::Json json = api::EncodeJob(*job);
-  json.get_object()["status"] = api::EncodeStatus(job->status);
+  if (!found) return Fail(found.error());
+  auto standing = found->job->Look();
+  if (!standing) return Fail(standing.error());
+  base::Json json = api::EncodeJob(standing->job);
+  json.get_object()["status"] = api::EncodeStatus(standing->job.status);
   io::WriteOut(1, *format == "json" ? base::IndentedJson(json) : base::WriteYaml(json));
   return 0;
 }
 
 int EventsCommand(const Args& args) {
   auto found = FindJob(args);
-  if (!found) return Refuse(found.error());
-  auto text = io::ReadFile(found->dir.File("events.jsonl"));
-  if (!text) return 0;  // nothing has happened yet
-  if (args.json()) {
-    io::WriteOut(1, *text);
-    return 0;
+  if (!found) return Fail(found.error());
+  auto events = found->job->Events();
+  if (!events) return Fail(events.error());
+  std::string text;
+  for (const base::Json& event : *events) {
+    text +=
+        args.json()
+            ? base::CompactJson(event) + "\n"
+            : fmt::format("{}  {:<7}  {:<18}  {}\n", base::StringOr(event, "time").substr(0, 19),
+                          base::StringOr(event, "type"), base::StringOr(event, "reason"),
+                          base::StringOr(event, "message"));
   }
-  for (std::string_view line : base::Split(*text, '\n')) {
-    auto event = base::ParseJson(line);
-    if (!event) continue;  // the last one, cut by a crash
-    fmt::print("{}  {:<7}  {:<18}  {}\n", base::StringOr(*event, "time").substr(0, 19),
-               base::StringOr(*event, "type"), base::StringOr(*event, "reason"),
-               base::StringOr(*event, "message"));
-  }
+  io::WriteOut(1, text);
   return 0;
 }
 
-int WhyCommand(const Args& args) {
-  auto found = FindJob(args);
-  if (!found) return Refuse(found.error());
-  auto job = found->dir.LoadJob();
-  if (!job) return Refuse(job.error());
-  const api::JobStatus& status = job->status;
-  const bool alive = found->dir.IsAlive();
-  const std::string state = StateWord(status, alive);
-  if (args.json()) {
-    base::JsonObject out = api::EncodeStatus(status).get_object();
-    base::JsonObject answer{{"job", found->name}, {"state", state}};
-    for (const char* key : {"verdict", "incidents", "restarts", "disruptions"}) {
-      if (out.contains(key)) answer[key] = out[key];
-    }
-    fmt::print("{}", base::IndentedJson(answer));
-    return 0;
-  }
-  auto run = found->dir.LoadRun();
-  const io::Terminal terminal = io::TerminalOf(1);
+namespace {
+
+// What happened to a job on the way, an entry each.
+std::string History(const api::JobStatus& status) {
   std::string text;
-  if (status.verdict || state == "Suspended") {
-    text = Ending(*job, found->dir, run ? run->output : "", terminal);
-  } else if (state == "Interrupted") {
-    text = fmt::format(
-        "{} was interrupted: its supervisor is gone, and its replicas with it\n  try     trainyard "
-        "resume {}\n",
-        found->name, found->name);
-  } else {
-    text = fmt::format("{} is {}\n", found->name, base::Lower(state));
-  }
   for (const api::Incident& incident : status.incidents) {
     text += fmt::format("  {}  attempt {}  {} {}{}\n", base::FormatTime(incident.when),
                         incident.attempt, api::Spoken(incident.replica), incident.what,
@@ -166,7 +143,50 @@ int WhyCommand(const Args& args) {
       text += "      followed by " + base::Join(names, ", ") + " (a consequence)\n";
     }
   }
-  io::WriteOut(1, text);
+  return text;
+}
+
+int WhyInJson(const PlacedJob& job, const Standing& standing,
+              const std::vector<Trouble>& troubles) {
+  base::JsonObject status = api::EncodeStatus(standing.job.status).get_object();
+  base::JsonObject answer{{"job", job.name()},
+                          {"state", StateWord(standing.job.status, standing.alive)}};
+  for (const char* key : {"verdict", "incidents", "restarts", "disruptions"}) {
+    if (status.contains(key)) answer[key] = status[key];
+  }
+  base::JsonArray list;
+  for (const Trouble& trouble : troubles)
+    list.push_back(base::JsonObject{{"what", trouble.what}, {"fix", trouble.fix}});
+  if (!list.empty()) answer["troubles"] = std::move(list);
+  fmt::print("{}", base::IndentedJson(answer));
+  return 0;
+}
+
+}  // namespace
+
+int WhyCommand(const Args& args) {
+  auto found = FindJob(args);
+  if (!found) return Fail(found.error());
+  auto standing = found->job->Look();
+  if (!standing) return Fail(standing.error());
+  auto troubles = found->job->Troubles(*standing);
+  if (!troubles) return Fail(troubles.error());
+  if (args.json()) return WhyInJson(*found->job, *standing, *troubles);
+  const api::JobStatus& status = standing->job.status;
+  const std::string state = StateWord(status, standing->alive);
+  std::string text;
+  if (status.verdict || state == "Suspended") {
+    text = Ending(standing->job, found->job->WhatIsKept(standing->job), io::TerminalOf(1));
+  } else if (state == "Interrupted") {
+    text = found->job->name() + " was interrupted";
+  } else {
+    text = fmt::format("{} is {}\n", found->job->name(), base::Lower(state));
+  }
+  for (const Trouble& trouble : *troubles) {
+    text += state == "Interrupted" ? ": " + trouble.what + "\n" : "  " + trouble.what + "\n";
+    if (!trouble.fix.empty()) text += "  try     " + trouble.fix + "\n";
+  }
+  io::WriteOut(1, text + History(status));
   return 0;
 }
 

@@ -133,13 +133,31 @@ Result<JsonObject> Limits(const Args& args) {
   return limits;
 }
 
+// Which script of a directory is meant.
+Result<std::string> ScriptIn(const std::string& directory) {
+  std::vector<std::string> scripts;
+  for (const std::string& file : io::ListDir(directory)) {
+    if (file.ends_with(".py")) scripts.push_back(file);
+  }
+  for (const char* name : {"__main__.py", "main.py", "train.py"}) {
+    if (std::ranges::find(scripts, name) != scripts.end()) return directory + "/" + name;
+  }
+  if (scripts.size() == 1) return directory + "/" + scripts.front();
+  return Invalid(
+      fmt::format("{}: none of its {} scripts is named main.py or train.py: name the one to run",
+                  directory, scripts.size()));
+}
+
 Result<Plan> FromScript(const Args& args) {
   Plan plan;
-  const std::string script = args.operand(0);
-  if (io::IsDirectory(script)) return Invalid(script + " is a directory: name the script in it");
+  std::string script = args.operand(0);
+  if (io::IsDirectory(script)) {
+    plan.code_dir = io::AbsolutePath(script);
+    script = TRY(ScriptIn(script));
+  }
   plan.script_text = TRY(ReadUserFile("script", script, 16 << 20));
   plan.run.script = io::AbsolutePath(script);
-  plan.base_name = NameFrom(script);
+  plan.base_name = NameFrom(plan.code_dir.empty() ? script : plan.code_dir);
 
   api::Job& job = plan.job;
   const int64_t workers = TRY(args.Number("workers", 2, 1, kMostReplicas));
@@ -229,12 +247,51 @@ Result<> CheckRunsHere(const Plan& plan) {
 
 }  // namespace
 
-Result<Plan> MakePlan(const Args& args) {
+Result<Plan> ReadPlan(const Args& args) {
   const bool manifest = args.Has("file");
   if (manifest && !args.operands().empty()) return Invalid("give a script or -f FILE, not both");
   if (!manifest && args.operands().empty())
     return Invalid("which script? usage: trainyard run SCRIPT [-w N] [-- ARGS]");
   Plan plan = manifest ? TRY(FromManifest(args)) : TRY(FromScript(args));
+  if (args.Has("deadline")) {
+    const base::Duration deadline = TRY_AS("--deadline", base::ParseDuration(args.Get("deadline")));
+    if (deadline < std::chrono::seconds(1)) return Invalid("--deadline: must be at least 1s");
+    plan.job.spec.run_policy.active_deadline_seconds =
+        std::chrono::ceil<std::chrono::seconds>(deadline).count();
+  }
+  if (args.Has("restart-scope")) {
+    plan.job.extensions.restart_scope = TRY(Choice(args, "restart-scope", kScopes));
+  }
+  if (args.Has("env-file")) {
+    plan.env_text = TRY(ReadUserFile("--env-file", args.Get("env-file"), 1 << 20));
+    TRY_AS("--env-file " + args.Get("env-file"), base::ParseEnvFile(plan.env_text));
+  }
+  if (args.Has("namespace")) plan.job.metadata.name_space = args.Get("namespace");
+  if (args.Has("name")) {
+    plan.job.metadata.name = args.Get("name");
+    if (plan.job.metadata.name.empty()) return Invalid("metadata.name: --name must not be empty");
+  }
+  // Wishes of a job that was kept elsewhere are none for this one.
+  plan.job.extensions.stopped_by.clear();
+  plan.job.extensions.life = 0;
+  return plan;
+}
+
+Result<> CheckJob(const Plan& plan) {
+  api::Job checked = plan.job;
+  if (checked.metadata.name.empty()) checked.metadata.name = plan.base_name + "-999999";
+  if (auto errors = api::Validate(checked); !errors.empty()) {
+    return Invalid(errors.front().path + ": " + errors.front().detail);
+  }
+  return {};
+}
+
+Result<Plan> MakePlan(const Args& args) {
+  for (const char* flag : {"image", "pod-file", "gpus", "secret"}) {
+    if (args.Has(flag)) return Invalid(fmt::format("--{} is for clusters: see --on", flag));
+  }
+  Plan plan = TRY(ReadPlan(args));
+  if (plan.job.metadata.name_space.empty()) plan.job.metadata.name_space = "default";
   auto python = ChoosePython(args);
   if (!python && (args.Has("python") || UsesPython(plan.job)))
     return std::unexpected(python.error());
@@ -244,36 +301,13 @@ Result<Plan> MakePlan(const Args& args) {
   plan.run.directory = directory;
   plan.run.first_port = static_cast<int32_t>(TRY(args.Number("port", 0, 1, 65535)));
   if (args.Has("output")) plan.run.output = io::AbsolutePath(args.Get("output"));
-  if (args.Has("deadline")) {
-    const base::Duration deadline = TRY_AS("--deadline", base::ParseDuration(args.Get("deadline")));
-    if (deadline < std::chrono::seconds(1)) return Invalid("--deadline: must be at least 1s");
-    plan.job.spec.run_policy.active_deadline_seconds =
-        std::chrono::ceil<std::chrono::seconds>(deadline).count();
-  }
   if (args.Has("hang-restart")) {
     const base::Duration hang =
         TRY_AS("--hang-restart", base::ParseDuration(args.Get("hang-restart")));
     if (hang < std::chrono::seconds(1)) return Invalid("--hang-restart: must be at least 1s");
     plan.run.hang_seconds = std::chrono::ceil<std::chrono::seconds>(hang).count();
   }
-  if (args.Has("restart-scope")) {
-    plan.job.extensions.restart_scope = TRY(Choice(args, "restart-scope", kScopes));
-  }
-  if (args.Has("env-file")) {
-    plan.env_text = TRY(ReadUserFile("--env-file", args.Get("env-file"), 1 << 20));
-    TRY_AS("--env-file " + args.Get("env-file"), base::ParseEnvFile(plan.env_text));
-  }
-  if (args.Has("namespace") || plan.job.metadata.name_space.empty())
-    plan.job.metadata.name_space = args.name_space();
-  if (args.Has("name")) {
-    plan.job.metadata.name = args.Get("name");
-    if (plan.job.metadata.name.empty()) return Invalid("metadata.name: --name must not be empty");
-  }
-  api::Job checked = plan.job;
-  if (checked.metadata.name.empty()) checked.metadata.name = plan.base_name + "-999999";
-  if (auto errors = api::Validate(checked); !errors.empty()) {
-    return Invalid(errors.front().path + ": " + errors.front().detail);
-  }
+  TRY(CheckJob(plan));
   TRY(CheckRunsHere(plan));
   const bool speaks_of_tensorflow = plan.script_text.find("tensorflow") != std::string::npos ||
                                     plan.script_text.find("keras") != std::string::npos;

@@ -5,6 +5,8 @@
 #include "base/env_file.h"
 #include "base/json.h"
 #include "base/yaml.h"
+#include "cli/cluster.h"
+#include "cli/cluster_run.h"
 #include "cli/commands.h"
 #include "cli/plan.h"
 #include "cli/refuse.h"
@@ -13,6 +15,9 @@
 namespace cli {
 
 int RenderCommand(const Args& args) {
+  auto context = ContextOf(args);
+  if (!context) return Refuse(context.error());
+  if (*context) return RenderForCluster(args, **context);
   auto plan = MakePlan(args);
   if (!plan) return Refuse(plan.error());
   for (const std::string& warning : plan->warnings)

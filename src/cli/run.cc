@@ -11,14 +11,15 @@
 #include "api/decode.h"
 #include "backend/local/local_backend.h"
 #include "base/quantity.h"
+#include "cli/cluster.h"
+#include "cli/cluster_run.h"
 #include "cli/commands.h"
-#include "cli/ending.h"
-#include "cli/jobs.h"
+#include "cli/header.h"
+#include "cli/local_jobs.h"
 #include "cli/plan.h"
 #include "cli/refuse.h"
 #include "cli/supervise.h"
 #include "core/reconcile.h"
-#include "events/crc32c.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/terminal.h"
@@ -32,29 +33,6 @@ using backend::local::Claim;
 using backend::local::JobDir;
 using backend::local::LocalBackend;
 using base::Result;
-
-// "2 workers, 1 ps, 1 chief"
-std::string Shape(const api::JobSpec& spec) {
-  std::string out;
-  for (Role role : {Role::kChief, Role::kMaster, Role::kWorker, Role::kPs, Role::kEvaluator}) {
-    const int32_t count = api::ReplicasOf(spec, role);
-    if (count == 0) continue;
-    if (!out.empty()) out += ", ";
-    out += fmt::format("{} {}{}", count, api::LowerName(role),
-                       count > 1 && role != Role::kPs ? "s" : "");
-  }
-  return out;
-}
-
-std::string Header(const api::Job& job, const backend::local::RunFile& run,
-                   const std::string& script_text) {
-  const io::Terminal terminal = io::TerminalOf(1);
-  const std::string dot = terminal.unicode ? " · " : " - ";
-  std::string out = job.metadata.name + dot + "local" + dot + Shape(job.spec);
-  if (!script_text.empty()) out += dot + fmt::format("code {:08x}", events::Crc32c(script_text));
-  out += dot + run.python;
-  return terminal.colour ? fmt::format("\x1b[1m{}\x1b[0m\n", out) : out + "\n";
-}
 
 // Everything a supervisor needs is on disk before one starts; after an error nothing is left.
 Result<> WriteJob(const Claim& claim, const Plan& plan, const api::Job& job,
@@ -127,7 +105,7 @@ int Host(Claim claim, const api::Job& job, const Args& args, const std::string& 
 
 // A supervisor that was killed leaves guards that need a moment to kill and reap; the lock is
 // theirs until then.
-Result<io::Lock> TakeOver(const FoundJob& job) {
+Result<io::Lock> TakeOver(const LocalJob& job) {
   for (int tries = 0;; ++tries) {
     auto lock = io::Lock::TryTake(job.dir.File("lock"));
     if (lock || lock.error().kind() != base::ErrorKind::kTaken) return lock;
@@ -142,6 +120,9 @@ Result<io::Lock> TakeOver(const FoundJob& job) {
 }  // namespace
 
 int RunCommand(const Args& args) {
+  auto context = ContextOf(args);
+  if (!context) return Refuse(context.error());
+  if (*context) return RunOnCluster(args, **context);
   auto plan = MakePlan(args);
   if (!plan) return Refuse(plan.error());
   for (const std::string& warning : plan->warnings)
@@ -160,7 +141,8 @@ int RunCommand(const Args& args) {
     base::IgnoreError(io::RemoveTree(dir.path()), "the first error is the one to tell");
     return Refuse(written.error());
   }
-  const int status = Host(std::move(*claim), job, args, Header(job, run, plan->script_text));
+  const int status =
+      Host(std::move(*claim), job, args, Header(job, "local", plan->script_text, run.python));
   if (status == kRefused && dir.LoadStatus().conditions.empty()) {
     base::IgnoreError(io::RemoveTree(dir.path()),
                       "refused before anything was started: nothing to keep");
@@ -173,7 +155,10 @@ int RunCommand(const Args& args) {
 }
 
 int ResumeCommand(const Args& args) {
-  auto found = FindJob(args);
+  auto context = ContextOf(args);
+  if (!context) return Refuse(context.error());
+  if (*context) return ResumeOnCluster(args, **context);
+  auto found = FindLocalJob(args.name_space(), args.operand(0));
   if (!found) return Refuse(found.error());
   auto lock = TakeOver(*found);
   if (!lock) return Refuse(lock.error());
@@ -196,7 +181,8 @@ int ResumeCommand(const Args& args) {
     }
   }
   if (auto saved = found->dir.SaveJob(*job); !saved) return Refuse(saved.error());
-  return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, args, Header(*job, *run, ""));
+  return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, args,
+              Header(*job, "local", "", run->python));
 }
 
 }  // namespace cli

@@ -16,6 +16,8 @@
 #include "base/json.h"
 #include "cli/display.h"
 #include "cli/ending.h"
+#include "cli/local_place.h"
+#include "cli/usage.h"
 #include "cli/watch.h"
 #include "controller/step.h"
 #include "core/reconcile.h"
@@ -37,6 +39,30 @@ constexpr Duration kRetry = 1s;         // after a failed write of the status
 // A training that printed steps and then nothing for this long is told to be stuck; acted on only
 // if the user said so.
 constexpr Duration kStalled = 10min;
+
+// The job's processes, for the display.
+class ProcessScene : public Scene {
+ public:
+  explicit ProcessScene(const LocalBackend& world) : world_(world) {}
+
+  std::optional<std::string> StateOf(api::ReplicaId id) const override {
+    for (const LocalBackend::Living& living : world_.LivingReplicas()) {
+      if (living.id == id) return living.program ? "running" : "starting";
+    }
+    return std::nullopt;
+  }
+
+  std::map<api::ReplicaId, Used> Measure(Time now) override {
+    std::map<api::ReplicaId, pid_t> guards;
+    for (const LocalBackend::Living& living : world_.LivingReplicas())
+      guards[living.id] = living.guard;
+    return meter_.Measure(guards, now);
+  }
+
+ private:
+  const LocalBackend& world_;
+  ProcessMeter meter_;
+};
 
 class Supervisor {
  public:
@@ -69,6 +95,7 @@ class Supervisor {
   const SuperviseOptions options_;
   core::Policy policy_;
   JobWatch watch_;
+  ProcessScene scene_{*world_};
   Display display_;
   std::optional<io::RequestServer> server_;
   io::Fd signals_, log_notices_;
@@ -107,10 +134,11 @@ int Supervisor::Run() {
   const Time now = io::Now();
   watch_.ReadLogs(job_.spec, now);
   UpdateProgress(now, true);
-  display_.Show(job_, *world_, watch_, now, true);
+  display_.Show(job_, scene_, watch_.lines(), now, true);
   if (!options_.quiet) {
     const int fd = options_.json ? 2 : 1;
-    io::WriteOut(fd, Ending(job_, world_->dir(), world_->run().output, io::TerminalOf(fd)));
+    const Kept kept = KeptLocally(world_->dir(), world_->run().output, job_.metadata.name);
+    io::WriteOut(fd, Ending(job_, kept, io::TerminalOf(fd)));
   }
   const bool stopped = job_.status.verdict && job_.status.verdict->result == "stopped";
   return interrupted_ && stopped ? 128 + interrupted_ : ExitStatus(job_.status);
@@ -137,7 +165,7 @@ void Supervisor::Loop() {
       }
     }
     LookForHang(now);
-    display_.Show(job_, *world_, watch_, now, false);
+    display_.Show(job_, scene_, watch_.lines(), now, false);
     Wait(io::Now());
   }
 }
@@ -202,7 +230,7 @@ int Supervisor::Timeout(Time now) const {
   };
   if (logs_grew_) at(read_logs_ + kGather);
   at(hang_at_);
-  at(display_.look_again(watch_));
+  at(display_.look_again(watch_.lines()));
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));

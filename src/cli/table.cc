@@ -19,7 +19,9 @@ std::vector<Flag> JobFlags() {
       {"port", 'p', "PORT", "first of a range of ports, one a replica (default: free ones)"},
       {"python", 0, "PATH",
        "the Python to use (default: the active virtual environment, else python3)"},
-      {"output", 0, "DIR", "where TRAINYARD_OUTPUT_DIR points (default: in the job's directory)"},
+      {"output", 0, "WHERE",
+       "where TRAINYARD_OUTPUT_DIR points: a directory (default: in the job's own); on a cluster "
+       "CLAIM[/PATH], new[:SIZE[:CLASS]] (default), a URL or none"},
       {"restart", 0, "POLICY",
        "Never, OnFailure, Always or ExitCode (default: a kill restarts, an error does not)"},
       {"restart-scope", 0, "SCOPE",
@@ -30,6 +32,11 @@ std::vector<Flag> JobFlags() {
       {"deadline", 0, "TIME", "the longest the job may run: 90s, 10m, 2h"},
       {"worker-memory", 0, "SIZE", "memory limit of each worker and chief: 512Mi, 2G"},
       {"worker-cpu", 0, "CPUS", "CPU limit of each worker and chief: 0.5, 2"},
+      {"gpus", 0, "N", "on a cluster: GPUs of each worker and chief (nvidia.com/gpu)"},
+      {"image", 'i', "IMAGE", "on a cluster: the image to run in"},
+      {"pod-file", 0, "FILE", "on a cluster: a Pod to take as the template of every replica"},
+      {"secret", 0, "NAME",
+       "on a cluster: a Secret whose entries every replica gets as variables; may be repeated"},
   };
 }
 
@@ -65,13 +72,13 @@ std::vector<Flag> With(std::vector<Flag> flags, const std::vector<Flag>& more) {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> kCommands = {
-      {"run", "SCRIPT | -f FILE",
+      {"run", "SCRIPT | DIR | -f FILE",
        "train: start a job, show its logs and progress, end with a verdict",
        With(JobFlags(), {{"detach", 'd', "", "leave the job running and return"},
                          {"raw", 0, "", "log lines exactly as they were printed"}}),
        1, true, RunCommand},
-      {"render", "SCRIPT | -f FILE", "print what run would start, and start nothing", JobFlags(), 1,
-       true, RenderCommand},
+      {"render", "SCRIPT | DIR | -f FILE", "print what run would start, and start nothing",
+       JobFlags(), 1, true, RenderCommand},
       {"resume",
        "[JOB]",
        "make a job run again: after suspend, stop, a failure or a killed supervisor",

@@ -1,21 +1,15 @@
 // `top`: what each replica of a live job uses and how fast it trains.
 #include <algorithm>
-#include <csignal>
 #include <map>
 
 #include <fmt/core.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include "base/quantity.h"
 #include "cli/commands.h"
-#include "cli/jobs.h"
-#include "cli/live_block.h"
-#include "cli/log_tail.h"
 #include "cli/log_view.h"
+#include "cli/place.h"
 #include "cli/refuse.h"
 #include "io/clock.h"
-#include "io/process.h"
 #include "io/terminal.h"
 
 namespace cli {
@@ -23,7 +17,6 @@ namespace {
 
 using api::ReplicaId;
 
-constexpr int kPeriodMs = 1000;
 // Behind the median by this much: the one that holds up a collective.
 constexpr double kStraggler = 0.8;
 
@@ -35,32 +28,6 @@ struct ReplicaUsage {
   std::optional<int64_t> step;
   bool straggler = false;
 };
-
-// The supervisor knows which guard runs which replica.
-base::Result<std::map<ReplicaId, pid_t>> Guards(const FoundJob& job) {
-  const base::Json answer = TRY(Ask(job, {{"verb", "replicas"}}));
-  std::map<ReplicaId, pid_t> out;
-  if (const base::Json* map = base::Find(answer, "guards"); map && map->is_object()) {
-    for (const auto& [name, pid] : map->get_object()) {
-      if (auto id = api::ReplicaIdFrom(name))
-        out[*id] = static_cast<pid_t>(pid.is_int64() ? pid.get_int64() : 0);
-    }
-  }
-  return out;
-}
-
-std::map<ReplicaId, int64_t> Ticks(const std::map<ReplicaId, pid_t>& guards,
-                                   std::map<ReplicaId, int64_t>* memory) {
-  std::map<ReplicaId, int64_t> out;
-  const std::vector<io::ProcessState> all = io::ListProcesses();
-  for (const auto& [id, guard] : guards) {
-    for (const io::ProcessState& process : io::DescendantsOf(guard, all)) {
-      out[id] += process.cpu_ticks;
-      (*memory)[id] += process.resident_bytes;
-    }
-  }
-  return out;
-}
 
 void MarkStraggler(std::vector<ReplicaUsage>& usages) {
   std::vector<double> rates;
@@ -76,79 +43,78 @@ void MarkStraggler(std::vector<ReplicaUsage>& usages) {
   }
 }
 
+// The log lines tell how fast each replica trains.
+std::vector<ReplicaUsage> Usages(const std::map<ReplicaId, Used>& used, const LogView& view,
+                                 base::Time now) {
+  std::vector<ReplicaUsage> out;
+  for (const auto& [id, of_one] : used) {
+    ReplicaUsage usage{.id = id, .cpu_percent = of_one.cpu_percent, .memory = of_one.memory};
+    if (const events::ProgressTracker* tracker = view.progress(id)) {
+      const events::Progress progress = tracker->At(now);
+      usage.steps_per_second = progress.steps_per_second;
+      usage.step = progress.global_step;
+    }
+    out.push_back(usage);
+  }
+  MarkStraggler(out);
+  return out;
+}
+
+std::string InJson(const std::string& job, const std::vector<ReplicaUsage>& usages) {
+  base::JsonArray rows;
+  for (const ReplicaUsage& u : usages) {
+    base::JsonObject row{
+        {"replica", api::Spoken(u.id)}, {"cpuPercent", u.cpu_percent}, {"memoryBytes", u.memory}};
+    if (u.steps_per_second) row["stepsPerSecond"] = *u.steps_per_second;
+    if (u.step) row["step"] = *u.step;
+    row["straggler"] = u.straggler;
+    rows.push_back(std::move(row));
+  }
+  return base::CompactJson(base::JsonObject{{"job", job}, {"replicas", std::move(rows)}}) + "\n";
+}
+
+std::string AsTable(const std::string& job, const std::vector<ReplicaUsage>& usages) {
+  std::string text =
+      fmt::format("{:<12} {:>6} {:>8} {:>8} {:>8}\n", job, "CPU", "MEMORY", "STEP", "STEP/S");
+  for (const ReplicaUsage& u : usages) {
+    text += fmt::format("{:<12} {:>5.0f}% {:>8} {:>8} {:>8}{}\n", api::Spoken(u.id), u.cpu_percent,
+                        base::FormatBytes(u.memory), u.step ? std::to_string(*u.step) : "-",
+                        u.steps_per_second ? fmt::format("{:.1f}", *u.steps_per_second) : "-",
+                        u.straggler ? "  straggler" : "");
+  }
+  return text;
+}
+
+base::Result<> Show(PlacedJob& job, bool once, bool json) {
+  LogView view(false);
+  std::unique_ptr<LogSource> logs;
+  while (true) {
+    const std::map<ReplicaId, Used> used = TRY(job.Measure());
+    if (!logs) logs = TRY(job.OpenLogs({.replicas = TRY(job.WithLogs()), .follow = true}));
+    for (const TimedChunk& chunk : TRY(logs->Read())) view.Feed(chunk.id, chunk.bytes, chunk.time);
+    const base::Time now = io::Now();
+    view.Take(now);
+    const std::vector<ReplicaUsage> usages = Usages(used, view, now);
+    io::WriteOut(1, json ? InJson(job.name(), usages)
+                         : (once ? "" : "\x1b[H\x1b[J") + AsTable(job.name(), usages));
+    if (once) return {};
+  }
+}
+
 }  // namespace
 
 int TopCommand(const Args& args) {
   auto found = FindJob(args);
-  if (!found) return Refuse(found.error());
-  const io::Terminal terminal = io::TerminalOf(1);
-  const bool once = args.Has("once") || args.json() || !terminal.is_terminal;
-  LogView view(false);
-  std::map<ReplicaId, LogTail> tails;
-  while (true) {
-    auto guards = Guards(*found);
-    if (!guards) {
-      if (guards.error().kind() != base::ErrorKind::kUnavailable) return Refuse(guards.error());
-      fmt::print(stderr, "trainyard: {} is not running: trainyard ps\n", found->name);
-      return kExitLost;
-    }
-    std::map<ReplicaId, int64_t> memory, ignored;
-    const base::Time begin = io::Now();
-    const auto before = Ticks(*guards, &ignored);
-    poll(nullptr, 0, kPeriodMs);
-    const auto after = Ticks(*guards, &memory);
-    const base::Time now = io::Now();
-    const double seconds = std::chrono::duration<double>(now - begin).count();
-    for (const auto& [id, guard] : *guards) tails.try_emplace(id, found->dir.LogFile(id));
-    for (const TimedChunk& chunk : ReadInOrder(tails, found->dir))
-      view.Feed(chunk.id, chunk.bytes, chunk.time);
-    view.Take(now);
-    std::vector<ReplicaUsage> usages;
-    for (const auto& [id, guard] : *guards) {
-      ReplicaUsage usage{.id = id};
-      const auto old = before.find(id), fresh = after.find(id);
-      if (old != before.end() && fresh != after.end()) {
-        usage.cpu_percent = 100.0 * static_cast<double>(fresh->second - old->second) /
-                            static_cast<double>(sysconf(_SC_CLK_TCK)) / seconds;
-      }
-      usage.memory = memory[id];
-      if (const events::ProgressTracker* tracker = view.progress(id)) {
-        const events::Progress progress = tracker->At(now);
-        usage.steps_per_second = progress.steps_per_second;
-        usage.step = progress.global_step;
-      }
-      usages.push_back(usage);
-    }
-    MarkStraggler(usages);
-    std::string text = once ? "" : "\x1b[H\x1b[J";
-    if (args.json()) {
-      base::JsonArray rows;
-      for (const ReplicaUsage& u : usages) {
-        base::JsonObject row{{"replica", api::Spoken(u.id)},
-                             {"cpuPercent", u.cpu_percent},
-                             {"memoryBytes", u.memory}};
-        if (u.steps_per_second) row["stepsPerSecond"] = *u.steps_per_second;
-        if (u.step) row["step"] = *u.step;
-        row["straggler"] = u.straggler;
-        rows.push_back(std::move(row));
-      }
-      text =
-          base::CompactJson(base::JsonObject{{"job", found->name}, {"replicas", std::move(rows)}}) +
-          "\n";
-    } else {
-      text += fmt::format("{:<12} {:>6} {:>8} {:>8} {:>8}\n", found->name, "CPU", "MEMORY", "STEP",
-                          "STEP/S");
-      for (const ReplicaUsage& u : usages) {
-        text +=
-            fmt::format("{:<12} {:>5.0f}% {:>8} {:>8} {:>8}{}\n", api::Spoken(u.id), u.cpu_percent,
-                        base::FormatBytes(u.memory), u.step ? std::to_string(*u.step) : "-",
-                        u.steps_per_second ? fmt::format("{:.1f}", *u.steps_per_second) : "-",
-                        u.straggler ? "  straggler" : "");
-      }
-    }
-    io::WriteOut(1, text);
-    if (once) return 0;
+  if (!found) return Fail(found.error());
+  const bool once = args.Has("once") || args.json() || !io::TerminalOf(1).is_terminal;
+  auto shown = Show(*found->job, once, args.json());
+  if (shown) return 0;
+  auto standing = found->job->Look();
+  if (shown.error().kind() == base::ErrorKind::kUnavailable && standing && !standing->alive) {
+    fmt::print(stderr, "trainyard: {} is not running: trainyard ps\n", found->job->name());
+    return kExitLost;
   }
+  return Fail(shown.error());
 }
 
 }  // namespace cli

@@ -19,6 +19,7 @@
 #include "core/success_policy.h"
 #include "core/verdict.h"
 #include "core/view.h"
+#include "core/wishes.h"
 
 namespace core {
 namespace {
@@ -505,8 +506,8 @@ class Pass {
       }
     }
     const api::CleanPodPolicy clean = job_.spec.run_policy.clean_pod_policy;
-    const bool stop =
-        (policy_.end_leftovers && !BUG(kLeaveLeftovers)) || clean != api::CleanPodPolicy::kNone;
+    const bool stop = (policy_.end_leftovers && !BUG(kLeaveLeftovers)) ||
+                      clean != api::CleanPodPolicy::kNone || WasStopped(status_);
     const bool broken =
         view_.IsGang() && std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
           return view_.IsCurrent(r) && InGang(r.id.role) && r.phase == Phase::kFailed &&
@@ -551,60 +552,13 @@ class Pass {
 }  // namespace
 
 Decision Reconcile(const api::Job& job, const Observed& observed, const Policy& policy, Time now) {
-  return Pass(job, observed, policy, now).Run();
-}
-
-api::JobStatus Stopped(const api::Job& job, const std::string& by, Time now) {
-  api::JobStatus status = job.status;
-  if (api::IsTerminal(status)) return status;
-  SetCondition(status, "Failed", true, "TFJobStopped",
-               fmt::format("TFJob {} was stopped by {}.", job.metadata.name, by), now);
-  status.completion_time = std::chrono::floor<std::chrono::seconds>(now);
-  status.verdict = api::Verdict{.result = "stopped",
-                                .cause = "stopped by " + by,
-                                .advice = "trainyard resume " + job.metadata.name,
-                                .exit_status = kExitStopped};
-  return status;
-}
-
-api::JobStatus Refused(const api::Job& job, const std::string& why, Time now) {
-  api::JobStatus status = job.status;
-  if (api::IsTerminal(status)) return status;
-  if (status.conditions.empty()) {
-    SetCondition(status, "Created", true, "TFJobCreated",
-                 fmt::format("TFJob {} is created.", job.metadata.name), now);
-  }
-  SetCondition(status, "Failed", true, "TFJobFailedValidation",
-               fmt::format("TFJob {} failed validation because the spec is invalid: {}",
-                           job.metadata.name, why),
-               now);
-  status.completion_time = std::chrono::floor<std::chrono::seconds>(now);
-  status.verdict = api::Verdict{.result = "failed",
-                                .cause = "the spec is invalid: " + why,
-                                .advice = "correct the manifest, delete the job and apply it again",
-                                .exit_status = 2};
-  return status;
-}
-
-api::JobStatus Revived(const api::Job& job, Time now) {
-  api::JobStatus status = job.status;
-  if (api::Has(status, "Succeeded")) return status;
-  std::erase_if(status.conditions, [](const api::Condition& c) { return c.type != "Created"; });
-  status.completion_time.reset();
-  status.verdict.reset();
-  status.restarts = status.disruptions = 0;
-  status.start_time = std::chrono::floor<std::chrono::seconds>(now);
-  status.gang = {.attempt = ++status.attempt, .not_before = now, .planned = true};
-  status.units.clear();
-  // Also those that were scaled away since the last pass, and may be wanted again before the next.
-  int32_t evaluators = api::ReplicasOf(job.spec, Role::kEvaluator);
-  if (auto it = status.shape.find(Role::kEvaluator); it != status.shape.end()) {
-    evaluators = std::max(evaluators, it->second);
-  }
-  for (int32_t i = 0; i < evaluators; ++i) status.units[{Role::kEvaluator, i}] = status.gang;
-  status.completed.clear();
-  status.seen.clear();
-  return status;
+  const auto heeded = Heed(job, now);
+  if (!heeded) return Pass(job, observed, policy, now).Run();
+  api::Job changed = job;
+  changed.status = heeded->status;
+  Decision decision = Pass(changed, observed, policy, now).Run();
+  decision.events.insert(decision.events.begin(), heeded->events.begin(), heeded->events.end());
+  return decision;
 }
 
 }  // namespace core

@@ -40,7 +40,10 @@ bool NamesAnObject(std::string_view path) {
 }  // namespace
 
 Client::Client(Server& server, std::function<bool()> stopped)
-    : server_(server), stopped_(std::move(stopped)) {}
+    : Client(server, server, std::move(stopped)) {}
+
+Client::Client(Server& server, Transport& door, std::function<bool()> stopped)
+    : server_(server), door_(door), stopped_(std::move(stopped)) {}
 
 Result<Response> Client::Call(Request request, Duration timeout) {
   const auto deadline = steady_clock::now() + timeout;
@@ -58,7 +61,7 @@ Result<Response> Client::Call(Request request, Duration timeout) {
   };
   for (;;) {
     const auto waiting = std::make_shared<Waiting>();
-    server_.Send(request, left(), [waiting](auto answer) { waiting->answer = std::move(answer); });
+    door_.Send(request, left(), [waiting](auto answer) { waiting->answer = std::move(answer); });
     TRY(wait([&] { return waiting->answer.has_value(); }));
     if (!*waiting->answer) {
       return std::unexpected(std::move(waiting->answer->error()).Context(Doing(request)));

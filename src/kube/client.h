@@ -20,6 +20,8 @@ class Client {
  public:
   // `server` outlives it. Other requests of that server go on while this one waits.
   explicit Client(Server& server, std::function<bool()> stopped = [] { return false; });
+  // The same through another door, which ends at that server.
+  Client(Server& server, Transport& door, std::function<bool()> stopped);
 
   // Any answer, also one that is an error. A 429 is asked again when the server says so, while
   // there is time.
@@ -40,6 +42,7 @@ class Client {
   base::Result<base::Json> JsonOf(Request request);
 
   Server& server_;
+  Transport& door_;
   std::function<bool()> stopped_;
 };
 

@@ -149,6 +149,7 @@ void Watch::State::AskForPage() {
     pages = 0;
   }
   transport.Send({.path = WithQuery(source.path, {{"labelSelector", source.label_selector},
+                                                  {"fieldSelector", source.field_selector},
                                                   {"limit", std::to_string(page_size)},
                                                   {"continue", continued}})},
                  kPageTimeout, Guarded(&State::TakePage));
@@ -230,6 +231,7 @@ void Watch::State::OpenStream() {
       {.path = WithQuery(source.path, {{"watch", "1"},
                                        {"allowWatchBookmarks", "true"},
                                        {"labelSelector", source.label_selector},
+                                       {"fieldSelector", source.field_selector},
                                        {"resourceVersion", std::to_string(version)},
                                        {"timeoutSeconds", std::to_string(seconds)}})},
       kSilence, Guarded(&State::TakeBytes), Guarded(&State::TakeEnd));

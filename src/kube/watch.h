@@ -30,9 +30,10 @@ Version VersionOf(const base::Json& object);
 class Watch {
  public:
   struct Source {
-    std::string path;            // "/api/v1/pods", "/api/v1/namespaces/team-a/pods"
-    std::string label_selector;  // empty: all
-    int32_t page = 500;          // objects a page
+    std::string path;                 // "/api/v1/pods", "/api/v1/namespaces/team-a/pods"
+    std::string label_selector;       // empty: all
+    int32_t page = 500;               // objects a page
+    std::string field_selector = "";  // "metadata.name=x"; empty: all
   };
 
   class Sink {

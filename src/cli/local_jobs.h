@@ -1,7 +1,6 @@
-// Finding jobs of this machine by what a person typed, and reaching their supervisors.
+// Jobs of this machine by what a person typed, and their supervisors.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,35 +8,26 @@
 #include "backend/local/job_dir.h"
 #include "base/json.h"
 #include "base/result.h"
-#include "cli/args.h"
 
 namespace cli {
 
-struct FoundJob {
+struct LocalJob {
   std::string name_space;
   std::string name;
   backend::local::JobDir dir;
 };
 
 // The job of this name, or the latest when the name is empty. kNotFound names the nearest.
-base::Result<FoundJob> FindJob(const std::string& name_space, const std::string& name);
-
-// The job of the first operand.
-inline base::Result<FoundJob> FindJob(const Args& args) {
-  return FindJob(args.name_space(), args.operand(0));
-}
+base::Result<LocalJob> FindLocalJob(const std::string& name_space, const std::string& name);
 
 // Sends a request to the job's supervisor. kUnavailable: it has none.
-base::Result<base::Json> Ask(const FoundJob& job, base::JsonObject request);
-
-// Who types: for "stopped by …".
-std::string UserName();
+base::Result<base::Json> Ask(const LocalJob& job, base::JsonObject request);
 
 // Removes a job whose ttlSecondsAfterFinished has passed; its output stays. True: it is gone.
 bool DropIfExpired(const backend::local::Listed& listed, const api::JobStatus& status);
 
 // Removes the records of a job that nothing of lives any more; output, checkpoints and TensorBoard
 // logs only if told. Says what stays. kTaken: somebody has just made it run again.
-base::Result<std::vector<std::string>> RemoveRecords(const FoundJob& job, bool with_output);
+base::Result<std::vector<std::string>> RemoveRecords(const LocalJob& job, bool with_output);
 
 }  // namespace cli

@@ -1,14 +1,12 @@
-#include "cli/jobs.h"
+#include "cli/local_jobs.h"
 
 #include <algorithm>
 
-#include <fmt/core.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/local/local_backend.h"
-#include "base/strings.h"
+#include "cli/place.h"
 #include "cli/supervise.h"
 #include "io/clock.h"
 #include "io/files.h"
@@ -19,8 +17,6 @@ namespace {
 
 using backend::local::JobDir;
 using backend::local::Listed;
-using base::Error;
-using base::ErrorKind;
 using base::Result;
 
 timespec Started(const JobDir& dir) {
@@ -35,32 +31,22 @@ timespec Started(const JobDir& dir) {
 
 }  // namespace
 
-Result<FoundJob> FindJob(const std::string& name_space, const std::string& name) {
+Result<LocalJob> FindLocalJob(const std::string& name_space, const std::string& name) {
   const std::vector<Listed> jobs = backend::local::ListJobs(name_space);
-  if (name.empty()) {
-    if (jobs.empty()) {
-      return std::unexpected(
-          Error(ErrorKind::kNotFound, "there is no job yet: trainyard run SCRIPT starts one"));
-    }
-    const auto latest = std::ranges::max_element(jobs, [](const Listed& a, const Listed& b) {
-      const timespec x = Started(a.dir), y = Started(b.dir);
-      return std::pair(x.tv_sec, x.tv_nsec) < std::pair(y.tv_sec, y.tv_nsec);
-    });
-    return FoundJob{latest->name_space, latest->name, latest->dir};
-  }
   std::vector<std::string> names;
   for (const Listed& job : jobs) {
-    if (job.name == name) return FoundJob{job.name_space, job.name, job.dir};
+    if (job.name == name) return LocalJob{job.name_space, job.name, job.dir};
     names.push_back(job.name);
   }
-  const auto nearest = base::Nearest(name, names);
-  return std::unexpected(
-      Error(ErrorKind::kNotFound,
-            fmt::format("no job named {} in namespace {}{}", name, name_space,
-                        nearest ? fmt::format(": did you mean {}?", *nearest) : "")));
+  if (!name.empty() || jobs.empty()) return std::unexpected(NoSuchJob(name_space, name, names));
+  const auto latest = std::ranges::max_element(jobs, [](const Listed& a, const Listed& b) {
+    const timespec x = Started(a.dir), y = Started(b.dir);
+    return std::pair(x.tv_sec, x.tv_nsec) < std::pair(y.tv_sec, y.tv_nsec);
+  });
+  return LocalJob{latest->name_space, latest->name, latest->dir};
 }
 
-Result<base::Json> Ask(const FoundJob& job, base::JsonObject request) {
+Result<base::Json> Ask(const LocalJob& job, base::JsonObject request) {
   const std::string answer = TRY(io::Request(SocketPath(job.name_space, job.name),
                                              base::CompactJson(base::Json(std::move(request)))));
   base::Json json = TRY(base::ParseJson(answer));
@@ -69,12 +55,7 @@ Result<base::Json> Ask(const FoundJob& job, base::JsonObject request) {
   return json;
 }
 
-std::string UserName() {
-  const passwd* user = getpwuid(getuid());
-  return user ? user->pw_name : fmt::format("uid {}", getuid());
-}
-
-Result<std::vector<std::string>> RemoveRecords(const FoundJob& job, bool with_output) {
+Result<std::vector<std::string>> RemoveRecords(const LocalJob& job, bool with_output) {
   const JobDir& dir = job.dir;
   const io::Lock lock = TRY(io::Lock::TryTake(dir.File("lock")));
   backend::local::EndStrays(dir);

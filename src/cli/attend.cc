@@ -1,0 +1,234 @@
+#include "cli/attend.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/strings.h"
+#include "cli/cluster_place.h"
+#include "cli/display.h"
+#include "cli/ending.h"
+#include "cli/findings.h"
+#include "cli/job_follow.h"
+#include "cli/pod_logs.h"
+#include "cli/pod_usage.h"
+#include "cli/refuse.h"
+#include "cli/watch.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/terminal.h"
+
+namespace cli {
+namespace {
+
+using api::ReplicaId;
+using backend::cluster::Pod;
+using base::Duration;
+using base::Time;
+using namespace std::chrono_literals;
+
+constexpr Duration kTell = 5s;        // a trouble that lasts this long is told
+constexpr Duration kPatience = 2min;  // with a cluster that does not answer
+constexpr int kExitStopped = 65;
+
+class Attendance : private Scene {
+ public:
+  Attendance(Cluster& cluster, const std::string& name_space, const std::string& name,
+             const AttendOptions& options)
+      : cluster_(cluster),
+        server_(cluster.server()),
+        options_(options),
+        name_space_(name_space),
+        name_(name),
+        follow_(server_, server_, name_space, name),
+        logs_(server_),
+        lines_(options.raw),
+        display_(false, options.json),
+        began_(io::Now()) {}
+
+  int Run();
+
+ private:
+  enum class Over { kNo, kEnded, kDeleted, kLost, kLeft };
+
+  void SetUp();
+  Over Look(Time now);
+  void Learn();
+  void ReadLogs(Time now);
+  void Tell(Time now);
+  void Wait(Time now);
+  void HandleSignal(int signal);
+  int Finish(Over over);
+
+  std::optional<std::string> StateOf(ReplicaId id) const override;
+  std::map<ReplicaId, Used> Measure(Time) override { return {}; }
+
+  Cluster& cluster_;
+  kube::Server& server_;
+  const AttendOptions options_;
+  const std::string name_space_, name_;
+  JobFollow follow_;
+  PodLogs logs_;
+  LogView lines_;
+  Display display_;
+  io::Fd signals_;
+
+  api::Job job_;  // as it was last seen
+  bool seen_ = false;
+  const Time began_;
+  std::string trouble_;  // of the moment, and since when
+  Time trouble_since_;
+  std::string told_;
+  int interrupted_ = 0;
+  bool leave_ = false;
+};
+
+void Attendance::SetUp() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&set, signal);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  signals_ = io::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int Attendance::Run() {
+  SetUp();
+  Over over = Over::kNo;
+  while (over == Over::kNo) {
+    const Time now = io::Now();
+    over = Look(now);
+    display_.Show(job_, *this, lines_, now, over != Over::kNo);
+    if (over == Over::kNo) Wait(io::Now());
+  }
+  return Finish(over);
+}
+
+Attendance::Over Attendance::Look(Time now) {
+  follow_.Advance(now);
+  logs_.Watch(follow_.pods(), {});
+  logs_.Advance(now);
+  Learn();
+  ReadLogs(now);
+  Tell(now);
+  if (leave_) return Over::kLeft;
+  if (!follow_.trouble().empty() && now - trouble_since_ > kPatience) return Over::kLost;
+  if (!follow_.synced()) return Over::kNo;
+  if (!follow_.job()) return seen_ || now - began_ > kTell ? Over::kDeleted : Over::kNo;
+  return follow_.over() && logs_.ended() ? Over::kEnded : Over::kNo;
+}
+
+void Attendance::Learn() {
+  if (!follow_.TakeNews()) return;
+  display_.Touch();
+  if (const backend::cluster::StoredJob* stored = follow_.job()) {
+    const api::Progress progress = job_.status.progress;
+    job_ = *stored->value;
+    if (job_.status.progress == api::Progress()) job_.status.progress = progress;
+    seen_ = true;
+  }
+}
+
+void Attendance::ReadLogs(Time now) {
+  const std::vector<TimedChunk> chunks = logs_.Take();
+  if (chunks.empty()) return;
+  for (const TimedChunk& chunk : chunks) lines_.Feed(chunk.id, chunk.bytes, now);
+  display_.Touch();
+  const events::ProgressTracker* tracker = lines_.progress(Leader(job_.spec));
+  if (!tracker) return;
+  const events::Progress seen = tracker->At(now);
+  api::Progress& progress = job_.status.progress;
+  progress.percent = seen.percent;
+  progress.step = seen.global_step;
+  for (const events::Metric& metric : seen.metrics) progress.metrics[metric.name] = metric.value;
+}
+
+// What keeps the job from starting is told once it lasts, and again when it changes.
+void Attendance::Tell(Time now) {
+  std::string trouble = follow_.trouble();
+  if (trouble.empty() && seen_ && job_.status.conditions.empty() && !api::IsTerminal(job_.status))
+    trouble = "no operator has taken up the job yet: trainyard install" + options_.again;
+  if (trouble.empty()) {
+    for (const Trouble& of_pods : TroublesOf(follow_.pods()))
+      trouble = of_pods.what + (of_pods.fix.empty() ? "" : "; " + of_pods.fix);
+  }
+  if (trouble != trouble_) {
+    trouble_ = trouble;
+    trouble_since_ = now;
+  }
+  if (trouble.empty() || trouble == told_ || now - trouble_since_ < kTell) return;
+  told_ = trouble;
+  display_.Say(trouble);
+}
+
+void Attendance::Wait(Time now) {
+  Time wake = now + 1s;
+  for (const auto& due : {follow_.next(), logs_.next(), display_.look_again(lines_)}) {
+    if (due) wake = std::min(wake, *due);
+  }
+  pollfd told{.fd = signals_.get(), .events = POLLIN, .revents = 0};
+  server_.Poll(std::max(wake - now, Duration(1ms)), {&told, 1});
+  signalfd_siginfo info;
+  while (read(signals_.get(), &info, sizeof info) == sizeof info)
+    HandleSignal(static_cast<int>(info.ssi_signo));
+}
+
+void Attendance::HandleSignal(int signal) {
+  if (signal == SIGWINCH) return display_.Resized();
+  if (signal == SIGHUP || interrupted_ != 0) {
+    leave_ = true;
+    return;
+  }
+  interrupted_ = signal;
+  display_.set_note("stopping: Ctrl-C again to leave it to the cluster");
+  const std::string by = signal == SIGINT ? "Ctrl-C" : fmt::format("SIG{}", sigabbrev_np(signal));
+  if (auto wished = WishStop(cluster_, name_space_, name_, by); !wished)
+    display_.Say("cannot stop it: " + wished.error().text());
+}
+
+int Attendance::Finish(Over over) {
+  const int fd = options_.json ? 2 : 1;
+  switch (over) {
+    case Over::kNo:
+    case Over::kLeft:
+      io::WriteOut(2, fmt::format("trainyard: left; {} goes on: trainyard logs -f {}{}\n", name_,
+                                  name_, options_.again));
+      return interrupted_ ? 128 + interrupted_ : kExitLost;
+    case Over::kLost:
+      io::WriteOut(2, fmt::format("trainyard: lost contact: {}\n", follow_.trouble()));
+      return kExitLost;
+    case Over::kDeleted:
+      io::WriteOut(2, fmt::format("trainyard: {} was deleted by somebody\n", name_));
+      return kExitStopped;
+    case Over::kEnded:
+      break;
+  }
+  io::WriteOut(fd, Ending(job_, KeptThere(job_, options_.again), io::TerminalOf(fd)));
+  const bool stopped = job_.status.verdict && job_.status.verdict->result == "stopped";
+  return interrupted_ && stopped ? 128 + interrupted_ : ExitStatus(job_.status);
+}
+
+std::optional<std::string> Attendance::StateOf(ReplicaId id) const {
+  for (const Pod* pod : follow_.pods()) {
+    if (pod->replica.id != id || core::HasEnded(pod->replica)) continue;
+    if (pod->replica.deleting) return "ending";
+    if (pod->replica.phase == core::Phase::kRunning) return "running";
+    if (!pod->trouble.empty()) return base::Lower(pod->trouble);
+    return pod->node.empty() ? "scheduling" : "starting";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int Attend(Cluster& cluster, const std::string& name_space, const std::string& name,
+           const AttendOptions& options) {
+  return Attendance(cluster, name_space, name, options).Run();
+}
+
+}  // namespace cli

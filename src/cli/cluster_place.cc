@@ -1,0 +1,385 @@
+#include "cli/cluster_place.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "api/decode.h"
+#include "backend/cluster/objects.h"
+#include "backend/cluster/pod.h"
+#include "backend/cluster/stored.h"
+#include "backend/local/replica.h"
+#include "cli/findings.h"
+#include "cli/job_follow.h"
+#include "cli/pod_logs.h"
+#include "cli/pod_usage.h"
+#include "io/clock.h"
+#include "kube/api.h"
+
+namespace cli {
+namespace {
+
+using api::ReplicaId;
+using backend::cluster::Pod;
+using backend::cluster::StoredJob;
+using base::Error;
+using base::ErrorKind;
+using base::Json;
+using base::JsonObject;
+using base::Result;
+using base::Time;
+using namespace std::chrono_literals;
+
+constexpr base::Duration kMoment = 200ms;
+// A cluster that is away longer than this is told, and not waited for any more.
+constexpr base::Duration kPatience = 2min;
+
+std::string JobPath(const std::string& name_space, const std::string& name = "") {
+  return kube::Path(api::kApiVersion, "tfjobs", name_space, name);
+}
+
+// Something of it runs, or somebody will make it run.
+bool IsAlive(const api::JobStatus& status) {
+  if (api::IsTerminal(status)) return false;
+  if (!api::Has(status, "Suspended")) return true;
+  return std::ranges::any_of(status.replica_statuses,
+                             [](const auto& entry) { return entry.second.active > 0; });
+}
+
+std::optional<int64_t> SecondsSince(std::optional<Time> since) {
+  if (!since) return std::nullopt;
+  return std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(io::Now() - *since).count());
+}
+
+// When an event was last seen, whichever way it says so.
+std::string TimeOfEvent(const Json& event) {
+  for (const char* key : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
+    if (std::string time = base::StringOr(event, key); !time.empty()) return time;
+  }
+  return "";
+}
+
+class FollowedLogs : public LogSource {
+ public:
+  FollowedLogs(Cluster& cluster, const PlacedJob& job, const LogWish& wish)
+      : server_(cluster.server()),
+        follow_(cluster.server(), cluster.server(), job.name_space(), job.name()),
+        logs_(cluster.server()),
+        chosen_(wish.replicas.begin(), wish.replicas.end()),
+        since_(SecondsSince(wish.since)) {}
+
+  Result<std::vector<TimedChunk>> Read() override {
+    const Time until = io::Now() + kMoment;
+    std::vector<TimedChunk> out;
+    do {
+      const Time now = io::Now();
+      follow_.Advance(now);
+      logs_.Watch(follow_.pods(), chosen_, since_);
+      logs_.Advance(now);
+      server_.Poll(std::max(base::Duration(1000), std::min(until - now, kMoment)));
+      out = logs_.Take();
+    } while (out.empty() && io::Now() < until);
+    if (follow_.synced()) trouble_since_.reset();
+    if (!follow_.trouble().empty()) {
+      if (!trouble_since_) trouble_since_ = io::Now();
+      if (io::Now() - *trouble_since_ > kPatience)
+        return std::unexpected(Error(ErrorKind::kUnavailable, follow_.trouble()));
+    }
+    const bool over = follow_.over() || (follow_.synced() && !follow_.job());
+    ended_ = over && out.empty() && logs_.ended();
+    return out;
+  }
+
+  bool ended() const override { return ended_; }
+
+ private:
+  kube::Server& server_;
+  JobFollow follow_;
+  PodLogs logs_;
+  std::set<ReplicaId> chosen_;
+  std::optional<int64_t> since_;
+  std::optional<Time> trouble_since_;
+  bool ended_ = false;
+};
+
+class LogsOnce : public LogSource {
+ public:
+  explicit LogsOnce(std::vector<TimedChunk> chunks) : chunks_(std::move(chunks)) {}
+  Result<std::vector<TimedChunk>> Read() override {
+    ended_ = true;
+    return std::exchange(chunks_, {});
+  }
+  bool ended() const override { return ended_; }
+
+ private:
+  std::vector<TimedChunk> chunks_;
+  bool ended_ = false;
+};
+
+class JobThere : public PlacedJob {
+ public:
+  JobThere(Cluster& cluster, std::string again, const std::string& name_space,
+           const std::string& name)
+      : PlacedJob(name_space, name), cluster_(cluster), again_(std::move(again)) {}
+
+  Result<Standing> Look() override {
+    const StoredJob stored = TRY(Load());
+    return Standing{*stored.value, IsAlive(stored.value->status)};
+  }
+
+  Result<std::vector<Json>> Events() override {
+    const StoredJob stored = TRY(Load());
+    const Json list = TRY(cluster_.client().Get(kube::WithQuery(
+        kube::Path("v1", "events", name_space()),
+        {{"fieldSelector",
+          fmt::format("involvedObject.name={},involvedObject.uid={}", name(), stored.uid)}})));
+    std::vector<Json> out;
+    const Json* items = base::Find(list, "items");
+    if (!items || !items->is_array()) return out;
+    for (const Json& event : items->get_array()) {
+      out.push_back(JsonObject{{"time", TimeOfEvent(event)},
+                               {"type", base::StringOr(event, "type")},
+                               {"reason", base::StringOr(event, "reason")},
+                               {"message", base::StringOr(event, "message")}});
+    }
+    std::ranges::stable_sort(out, {}, [](const Json& e) { return base::StringOr(e, "time"); });
+    return out;
+  }
+
+  Result<std::vector<Trouble>> Troubles(const Standing& standing) override {
+    const api::JobStatus& status = standing.job.status;
+    if (api::IsTerminal(status)) return std::vector<Trouble>();
+    if (status.conditions.empty())
+      return std::vector<Trouble>{{"no operator has taken it up", "trainyard install" + again_}};
+    const std::vector<Pod> pods = TRY(Pods());
+    std::vector<const Pod*> pointers;
+    for (const Pod& pod : pods) pointers.push_back(&pod);
+    std::vector<Trouble> out = TroublesOf(pointers);
+    for (Trouble& more : Refusals(standing.job, pointers, TRY(Events()))) out.push_back(more);
+    return out;
+  }
+
+  Kept WhatIsKept(const api::Job& job) override { return KeptThere(job, again_); }
+
+  Result<std::vector<ReplicaId>> WithLogs() override {
+    return backend::local::ReplicasInOrder(TRY(Look()).job.spec);
+  }
+
+  Result<std::unique_ptr<LogSource>> OpenLogs(const LogWish& wish) override {
+    if (wish.follow) return std::make_unique<FollowedLogs>(cluster_, *this, wish);
+    const std::vector<Pod> pods = TRY(Pods());
+    std::vector<const Pod*> pointers;
+    for (const Pod& pod : pods) pointers.push_back(&pod);
+    return std::make_unique<LogsOnce>(
+        TRY(ReadPodLogs(cluster_.client(), pointers, {wish.replicas.begin(), wish.replicas.end()},
+                        SecondsSince(wish.since))));
+  }
+
+  Result<std::map<ReplicaId, Used>> Measure() override {
+    const std::vector<Pod> pods = TRY(Pods());
+    std::vector<const Pod*> pointers;
+    for (const Pod& pod : pods) pointers.push_back(&pod);
+    return MeasurePods(cluster_.server(), cluster_.client(), pointers);
+  }
+
+  Result<> Scale(api::Role role, int32_t count) override {
+    const Standing standing = TRY(Look());
+    api::Job job = standing.job;
+    job.spec.replicas[role].replicas = count;
+    if (auto errors = api::Validate(job); !errors.empty())
+      return base::Invalid(errors.front().path + ": " + errors.front().detail);
+    return Patch(
+        {{"spec", JsonObject{{"tfReplicaSpecs",
+                              JsonObject{{api::Name(role), JsonObject{{"replicas", count}}}}}}}});
+  }
+
+  Result<> Suspend() override {
+    return Patch({{"spec", JsonObject{{"runPolicy", JsonObject{{"suspend", true}}}}}});
+  }
+
+  Result<> Stop(const std::string& by) override {
+    return WishStop(cluster_, name_space(), name(), by);
+  }
+
+  Result<bool> WaitUntilOver(std::optional<Time> until) override {
+    return Wait(until, [](const JobFollow& follow) {
+      return follow.over() || (follow.synced() && !follow.job() && !follow.AnyPodLives());
+    });
+  }
+
+  Result<std::vector<std::string>> Delete(bool with_output) override {
+    std::string output;
+    if (auto stored = Load()) {
+      output = stored->value->extensions.output;
+      TRY(cluster_.client().Delete(JobPath(name_space(), name()), stored->uid));
+      TRY(Wait(std::nullopt, [](const JobFollow& follow) {
+        return follow.synced() && !follow.job() && follow.pods().empty();
+      }));
+    } else if (stored.error().kind() != ErrorKind::kNotFound) {
+      return std::unexpected(stored.error());
+    }
+    // A claim that was made for this job; others belong to whoever made them.
+    const std::string claim = name() + "-output";
+    const std::string path = kube::Path("v1", "persistentvolumeclaims", name_space(), claim);
+    auto there = cluster_.client().Get(path);
+    if (!there) return std::vector<std::string>();
+    if (!with_output) return std::vector<std::string>{"claim " + claim};
+    TRY(cluster_.client().Delete(path));
+    return std::vector<std::string>();
+  }
+
+ private:
+  Result<StoredJob> Load() {
+    const Json object = TRY(cluster_.client().Get(JobPath(name_space(), name())));
+    auto stored = backend::cluster::ReadJob(object);
+    if (!stored) return base::Invalid(name() + " cannot be read");
+    return *std::move(stored);
+  }
+
+  Result<std::vector<Pod>> Pods() {
+    const base::JsonArray list =
+        TRY(cluster_.client().List(kube::Path("v1", "pods", name_space()),
+                                   fmt::format("{}={}", backend::cluster::kJobLabel, name())));
+    std::vector<Pod> out;
+    for (const Json& object : list) {
+      if (auto pod = backend::cluster::ReadPod(object)) out.push_back(*std::move(pod));
+    }
+    return out;
+  }
+
+  Result<> Patch(JsonObject patch) {
+    TRY(cluster_.client().Patch(JobPath(name_space(), name()), std::move(patch)));
+    return {};
+  }
+
+  template <typename Condition>
+  Result<bool> Wait(std::optional<Time> until, const Condition& over) {
+    JobFollow follow(cluster_.server(), cluster_.server(), name_space(), name());
+    std::optional<Time> trouble;
+    while (true) {
+      const Time now = io::Now();
+      follow.Advance(now);
+      if (follow.synced() && over(follow)) return true;
+      if (until && now >= *until) return false;
+      if (Interrupted()) return false;
+      if (follow.trouble().empty()) {
+        trouble.reset();
+      } else if (now - trouble.value_or(now) > kPatience) {
+        return std::unexpected(Error(ErrorKind::kUnavailable, follow.trouble()));
+      } else if (!trouble) {
+        trouble = now;
+      }
+      const Time wake = std::min(follow.next().value_or(now + 1s), until.value_or(now + 1s));
+      cluster_.server().Poll(std::clamp<base::Duration>(wake - now, 1ms, 1s));
+    }
+  }
+
+  Cluster& cluster_;
+  const std::string again_;
+};
+
+class ClusterPlace : public Place {
+ public:
+  ClusterPlace(Cluster cluster, std::string again)
+      : cluster_(std::move(cluster)), again_(std::move(again)) {}
+
+  std::string NamespaceOf(const Args& args) const override { return cluster_.NamespaceOf(args); }
+
+  Result<std::vector<Listing>> List(const std::string& name_space) override {
+    std::vector<Listing> out;
+    for (const StoredJob& job : TRY(Jobs(name_space))) {
+      out.push_back(
+          {job.key.name_space, job.key.name, job.value->status, IsAlive(job.value->status)});
+    }
+    std::ranges::sort(out, {}, [](const Listing& l) { return std::pair(l.name_space, l.name); });
+    return out;
+  }
+
+  Result<std::unique_ptr<PlacedJob>> Find(const std::string& name_space,
+                                          const std::string& name) override {
+    if (!name.empty()) {
+      auto there = cluster_.client().Get(JobPath(name_space, name));
+      if (there) return Placed(name_space, name);
+      if (there.error().kind() != ErrorKind::kNotFound)
+        return std::unexpected(cluster_.Explain(there.error()));
+    }
+    std::vector<std::string> names;
+    std::string latest, latest_time;
+    for (const Json& object : TRY(Objects(name_space))) {
+      const Json* metadata = base::Find(object, "metadata");
+      if (!metadata) continue;
+      names.push_back(base::StringOr(*metadata, "name"));
+      const std::string created = base::StringOr(*metadata, "creationTimestamp");
+      if (created >= latest_time) {
+        latest_time = created;
+        latest = names.back();
+      }
+    }
+    if (!name.empty() || names.empty()) return std::unexpected(NoSuchJob(name_space, name, names));
+    return Placed(name_space, latest);
+  }
+
+  Result<std::unique_ptr<PlacedJob>> FindRemains(const std::string& name_space,
+                                                 const std::string& name) override {
+    TRY(cluster_.client().Get(
+        kube::Path("v1", "persistentvolumeclaims", name_space, name + "-output")));
+    return Placed(name_space, name);
+  }
+
+ private:
+  std::unique_ptr<PlacedJob> Placed(const std::string& name_space, const std::string& name) {
+    return std::make_unique<JobThere>(cluster_, again_, name_space, name);
+  }
+
+  Result<base::JsonArray> Objects(const std::string& name_space) {
+    auto list = cluster_.client().List(JobPath(name_space));
+    if (list) return list;
+    if (list.error().kind() == ErrorKind::kNotFound) return base::JsonArray();  // no CRD
+    return std::unexpected(cluster_.Explain(list.error()));
+  }
+
+  Result<std::vector<StoredJob>> Jobs(const std::string& name_space) {
+    std::vector<StoredJob> out;
+    for (const Json& object : TRY(Objects(name_space))) {
+      if (auto job = backend::cluster::ReadJob(object)) out.push_back(*std::move(job));
+    }
+    return out;
+  }
+
+  Cluster cluster_;
+  const std::string again_;
+};
+
+}  // namespace
+
+Result<> WishStop(Cluster& cluster, const std::string& name_space, const std::string& name,
+                  const std::string& by) {
+  TRY(cluster.client().Patch(
+      JobPath(name_space, name),
+      JsonObject{{"metadata",
+                  JsonObject{{"annotations", JsonObject{{"trainyard.dev/stopped-by", by}}}}}}));
+  return {};
+}
+
+std::string TypedAgain(const Args& args) {
+  std::string out;
+  if (args.Has("on")) out += " --on " + args.Get("on");
+  if (args.Has("namespace")) out += " -n " + args.Get("namespace");
+  return out;
+}
+
+Kept KeptThere(const api::Job& job, const std::string& again) {
+  Kept out{.logs = "trainyard logs " + job.metadata.name + again, .again = again};
+  const std::string& output = job.extensions.output;
+  if (output.empty()) return out;
+  const bool is_url = output.find("://") != std::string::npos;
+  out.checkpoint = is_url ? output : "claim " + output;
+  if (!is_url) out.next = "trainyard fetch " + job.metadata.name + again;
+  return out;
+}
+
+std::unique_ptr<Place> OpenClusterPlace(Cluster cluster, const Args& args) {
+  return std::make_unique<ClusterPlace>(std::move(cluster), TypedAgain(args));
+}
+
+}  // namespace cli

@@ -1,0 +1,26 @@
+// A cluster as a place of jobs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/tfjob.h"
+#include "base/result.h"
+#include "cli/args.h"
+#include "cli/cluster.h"
+#include "cli/place.h"
+
+namespace cli {
+
+std::unique_ptr<Place> OpenClusterPlace(Cluster cluster, const Args& args);
+
+// What a job there leaves behind. `again` is what a command must say to mean the same place.
+Kept KeptThere(const api::Job& job, const std::string& again);
+// " --on kubernetes -n team": what was typed and must be typed again, or nothing.
+std::string TypedAgain(const Args& args);
+
+// Patches that say what a person wishes of a job (core/wishes.h).
+base::Result<> WishStop(Cluster& cluster, const std::string& name_space, const std::string& name,
+                        const std::string& by);
+
+}  // namespace cli

@@ -1,0 +1,54 @@
+// One job on a cluster and its pods, followed as they change.
+//
+// A step machine over the doors to an API server, as kube::Watch: Advance() does what is due, and
+// answers come from the owner's polling in between.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/tfjob.h"
+#include "backend/cluster/collection.h"
+#include "backend/cluster/pod.h"
+#include "backend/cluster/stored.h"
+#include "base/time.h"
+#include "kube/transport.h"
+#include "kube/watch.h"
+
+namespace cli {
+
+class JobFollow {
+ public:
+  // Jobs are behind one door, pods behind another: they may be kept in different ways.
+  JobFollow(kube::Transport& jobs, kube::Transport& pods, const std::string& name_space,
+            const std::string& name);
+
+  void Advance(base::Time now);
+  std::optional<base::Time> next() const;
+
+  // Everything was seen once, so what is missing does not exist.
+  bool synced() const { return job_watch_.synced() && pod_watch_.synced(); }
+  // Nothing: it does not exist, or not any more.
+  const backend::cluster::StoredJob* job() const;
+  // Those of this very job, by name.
+  std::vector<const backend::cluster::Pod*> pods() const;
+  // Some pod has not ended.
+  bool AnyPodLives() const;
+  // It has ended or is suspended, and nothing of it runs any more.
+  bool over() const;
+  // What keeps us from seeing it; empty: nothing.
+  std::string trouble() const;
+  // Something changed since the last call.
+  bool TakeNews() { return std::exchange(news_, false); }
+
+ private:
+  const backend::cluster::Key key_;
+  bool news_ = true;
+  backend::cluster::Collection<backend::cluster::StoredJob> jobs_;
+  backend::cluster::Collection<backend::cluster::Pod> pods_;
+  kube::Watch job_watch_;
+  kube::Watch pod_watch_;
+};
+
+}  // namespace cli

@@ -1,0 +1,131 @@
+#include "cli/pod_logs.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "api/tfjob.h"
+#include "backend/local/local_backend.h"
+#include "base/strings.h"
+#include "kube/api.h"
+
+namespace cli {
+namespace {
+
+using api::ReplicaId;
+using backend::cluster::Pod;
+using base::Result;
+using base::Time;
+
+// "2026-11-15T21:49:57.220145123Z": nodes write nanoseconds, without the zeros at the end.
+Time TimeOf(std::string_view stamp) {
+  std::string text(stamp);
+  if (const size_t dot = text.find('.'); dot != std::string::npos) {
+    std::string fraction = text.substr(dot + 1, text.find('Z') - dot - 1);
+    fraction.resize(6, '0');
+    text = text.substr(0, dot + 1) + fraction + "Z";
+  }
+  return base::ParseTime(text).value_or(Time());
+}
+
+kube::LogQuery QueryFor(const Pod& pod, std::optional<int64_t> since_seconds) {
+  return {.ns = pod.key.name_space,
+          .pod = pod.key.name,
+          .container = std::string(api::kContainerName),
+          .timestamps = true,
+          .since_seconds = since_seconds};
+}
+
+// The container was started, so there is something to read.
+bool HasLog(const Pod& pod) {
+  return pod.replica.phase != core::Phase::kPending || core::HasEnded(pod.replica);
+}
+
+bool IsChosen(const std::set<ReplicaId>& chosen, ReplicaId id) {
+  return chosen.empty() || chosen.contains(id);
+}
+
+void SortByTime(std::vector<TimedChunk>& chunks) {
+  std::ranges::stable_sort(chunks, {}, &TimedChunk::time);
+}
+
+}  // namespace
+
+void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaId>& chosen,
+                    std::optional<int64_t> since_seconds) {
+  for (const Pod* pod : pods) {
+    const ReplicaId id = pod->replica.id;
+    if (!HasLog(*pod) || !IsChosen(chosen, id) || follows_.contains(pod->uid)) continue;
+    // What the one before it said of its progress says nothing of this one.
+    if (!seen_.insert(id).second)
+      taken_.push_back(
+          {.id = id,
+           .bytes = fmt::format("{}attempt {}\n", backend::local::kMark, pod->replica.attempt)});
+    follows_[pod->uid] = std::make_unique<kube::LogFollow>(
+        transport_, QueryFor(*pod, since_seconds),
+        [this, id](std::string_view line, std::string_view when) {
+          taken_.push_back({.id = id, .time = TimeOf(when), .bytes = std::string(line) + "\n"});
+        });
+  }
+}
+
+void PodLogs::Advance(Time now) {
+  for (auto& [uid, follow] : follows_) {
+    if (!follow->ended()) follow->Advance(now);
+  }
+}
+
+std::optional<Time> PodLogs::next() const {
+  std::optional<Time> out;
+  for (const auto& [uid, follow] : follows_) {
+    const auto due = follow->ended() ? std::nullopt : follow->next();
+    if (due && (!out || *due < *out)) out = due;
+  }
+  return out;
+}
+
+std::vector<TimedChunk> PodLogs::Take() {
+  std::vector<TimedChunk> out = std::exchange(taken_, {});
+  // A mark has no time of its own: it belongs before what follows it.
+  for (auto it = out.rbegin(); it != out.rend(); ++it) {
+    if (it->time != Time()) continue;
+    const auto after = std::find_if(it.base(), out.end(), [&](const TimedChunk& chunk) {
+      return chunk.id == it->id && chunk.time != Time();
+    });
+    if (after != out.end()) it->time = after->time;
+  }
+  SortByTime(out);
+  return out;
+}
+
+bool PodLogs::ended() const {
+  return taken_.empty() &&
+         std::ranges::all_of(follows_, [](const auto& entry) { return entry.second->ended(); });
+}
+
+Result<std::vector<TimedChunk>> ReadPodLogs(kube::Client& client,
+                                            const std::vector<const Pod*>& pods,
+                                            const std::set<ReplicaId>& chosen,
+                                            std::optional<int64_t> since_seconds) {
+  std::vector<TimedChunk> out;
+  for (const Pod* pod : pods) {
+    if (!HasLog(*pod) || !IsChosen(chosen, pod->replica.id)) continue;
+    const std::string path = kube::LogPath(QueryFor(*pod, since_seconds));
+    const kube::Response answer = TRY(client.Call({.path = path}));
+    if (auto error = kube::ErrorOf(answer)) {
+      if (error->kind() == base::ErrorKind::kNotFound) continue;  // gone since we looked
+      return std::unexpected(std::move(*error).Context("the log of " + pod->key.name));
+    }
+    for (std::string_view line : base::Split(answer.body, '\n')) {
+      const size_t space = line.find(' ');
+      if (line.empty() || space == std::string_view::npos) continue;
+      out.push_back({.id = pod->replica.id,
+                     .time = TimeOf(line.substr(0, space)),
+                     .bytes = std::string(line.substr(space + 1)) + "\n"});
+    }
+  }
+  SortByTime(out);
+  return out;
+}
+
+}  // namespace cli

@@ -1,0 +1,48 @@
+// The logs of a job's pods, as the cluster still has them: those of pods that were replaced are
+// gone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/status.h"
+#include "backend/cluster/pod.h"
+#include "cli/place.h"
+#include "kube/client.h"
+#include "kube/logs.h"
+
+namespace cli {
+
+// Follows the log of every pod that is shown to it, successors of the same name included. A step
+// machine, as kube::LogFollow.
+class PodLogs {
+ public:
+  explicit PodLogs(kube::Transport& transport) : transport_(transport) {}
+
+  // `chosen` empty: of all replicas.
+  void Watch(const std::vector<const backend::cluster::Pod*>& pods,
+             const std::set<api::ReplicaId>& chosen, std::optional<int64_t> since_seconds = {});
+  void Advance(base::Time now);
+  std::optional<base::Time> next() const;
+  // What has come, in the order of the times that the nodes wrote down.
+  std::vector<TimedChunk> Take();
+  // Every log that is followed has been read to its end.
+  bool ended() const;
+
+ private:
+  kube::Transport& transport_;
+  std::map<std::string, std::unique_ptr<kube::LogFollow>> follows_;  // by the UID of the pod
+  std::set<api::ReplicaId> seen_;
+  std::vector<TimedChunk> taken_;
+};
+
+// All that these pods have printed so far.
+base::Result<std::vector<TimedChunk>> ReadPodLogs(
+    kube::Client& client, const std::vector<const backend::cluster::Pod*>& pods,
+    const std::set<api::ReplicaId>& chosen, std::optional<int64_t> since_seconds);
+
+}  // namespace cli
