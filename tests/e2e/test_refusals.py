@@ -22,8 +22,12 @@ def test_a_missing_script(yard):
     assert "nothing.py" in yard.refused("run", "nothing.py")
 
 
-def test_a_directory_as_a_script(yard):
-    assert "is a directory" in yard.refused("run", yard.home)
+def test_a_directory_without_a_script_to_begin_with(yard):
+    (yard.home / "code").mkdir()
+    assert "code: none of its 0 scripts is named main.py or train.py" in yard.refused("run", "code")
+    for name in ("one.py", "two.py"):
+        (yard.home / "code" / name).touch()
+    assert "none of its 2 scripts" in yard.refused("run", "code")
 
 
 def test_no_script_at_all(yard):
