@@ -52,3 +52,35 @@ function(trainyard_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS unit)
 endfunction()
+
+# trainyard_embed(NAME FILE...): a library that has the bytes of these files of the project, as they are when it is built.
+# With it, #include "NAME.h" and NAME::kPodYaml, a std::string_view, for any/folder/pod.yaml.
+function(trainyard_embed name)
+  set(root ${PROJECT_BINARY_DIR}/include/${name})
+  set(declarations "")
+  set(sources "")
+  foreach(file ${ARGN})
+    get_filename_component(leaf ${file} NAME)
+    string(REGEX MATCHALL "[A-Za-z0-9]+" words ${leaf})
+    set(constant k)
+    foreach(word ${words})
+      string(SUBSTRING ${word} 0 1 first)
+      string(SUBSTRING ${word} 1 -1 others)
+      string(TOUPPER ${first} first)
+      string(APPEND constant ${first}${others})
+    endforeach()
+    string(APPEND declarations "extern const std::string_view ${constant};  // ${file}\n")
+    set(source ${PROJECT_BINARY_DIR}/embedded/${name}/${leaf}.cc)
+    add_custom_command(
+      OUTPUT ${source}
+      COMMAND ${CMAKE_COMMAND} -DFILE=${PROJECT_SOURCE_DIR}/${file} -DSOURCE=${source} -DHEADER=${name}.h
+              -DCONSTANT=${name}::${constant} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+      DEPENDS ${PROJECT_SOURCE_DIR}/${file} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+      VERBATIM)
+    list(APPEND sources ${source})
+  endforeach()
+  file(CONFIGURE OUTPUT ${root}/${name}.h @ONLY CONTENT
+    "#pragma once\n\n#include <string_view>\n\nnamespace @name@ {\n\n@declarations@\n}  // namespace @name@\n")
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} PUBLIC ${root})
+endfunction()

@@ -1,3 +1,3 @@
 #include "cli/commands.h"
 
-int main(int argc, char** argv) { return cli::Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) { return cli::Main(argv[0], {argv + 1, argv + argc}); }

@@ -2,6 +2,7 @@
 // standard error.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cli/args.h"
@@ -24,12 +25,14 @@ int DeleteCommand(const Args& args);
 int WaitCommand(const Args& args);
 int DoctorCommand(const Args& args);
 int OperatorCommand(const Args& args);
+int TfSpawnerCommand(const Args& args);
 int CompletionCommand(const Args& args);
 int ManCommand(const Args& args);
 
 const std::vector<Command>& Commands();
 
-// The whole program: argv to exit status.
-int Main(const std::vector<std::string>& words);
+// The whole program: argv to exit status. Called by the name of a system whose command line we
+// take, tf-spawner, it is that command.
+int Main(const std::string& program, std::vector<std::string> words);
 
 }  // namespace cli

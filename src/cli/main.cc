@@ -5,11 +5,13 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/refuse.h"
+#include "io/files.h"
 
 namespace cli {
 namespace {
 
 constexpr std::string_view kVersion = "0.1.0";
+constexpr std::string_view kTfSpawner = "tf-spawner";
 
 std::string Overview() {
   std::string out =
@@ -25,7 +27,8 @@ std::string Overview() {
 
 }  // namespace
 
-int Main(const std::vector<std::string>& words) {
+int Main(const std::string& program, std::vector<std::string> words) {
+  if (io::BaseName(program) == kTfSpawner) words.insert(words.begin(), std::string(kTfSpawner));
   if (words.empty()) {
     fmt::print(stderr, "{}", Overview());
     return kRefused;

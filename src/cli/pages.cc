@@ -27,7 +27,7 @@ constexpr std::string_view kBashMiddle = R"BASH("
 constexpr std::string_view kBashTail = R"BASH(  esac
   if [[ $current == -* ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$current"))
-  elif [[ ${COMP_WORDS[1]} == run || ${COMP_WORDS[1]} == render ]]; then
+  elif [[ ${COMP_WORDS[1]} =~ ^(run|render|tf-spawner)$ ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
   else
     COMPREPLY=($(compgen -W "$(trainyard ps 2>/dev/null | awk 'NR > 1 {print $1}')" -- "$current"))

@@ -63,6 +63,24 @@ std::vector<Flag> OperatorFlags() {
   };
 }
 
+// As TF-Spawner has them; --yes is ours.
+std::vector<Flag> TfSpawnerFlags() {
+  return {
+      {"delete", 'd', "", "delete what has the tag: -d, -d TAG or -d -t TAG"},
+      {"workers", 'w', "WORKERS", "number of workers (default 2)"},
+      {"port", 'p', "PORT", "gRPC port (default 1999)"},
+      {"command", 'c', "COMMAND",
+       "a bash script to run in the pods; it calls /script/training-script.py itself"},
+      {"pod-file", 0, "POD_FILE",
+       "the pod template (default: pod.yaml if there is one here, else ours)"},
+      {"tag", 't', "TAG", "the label training_attempt of all that is made (default tf-spawner)"},
+      {"randomize-tag", 'r', "", "a tag by chance; wins over -t"},
+      {"env-file", 'e', "ENV_FILE", "KEY=VALUE lines for every worker; they win over all else"},
+      {"image", 'i', "IMAGE", "the image of the workers (default: that of the pod template)"},
+      {"yes", 'y', "", "delete without asking"},
+  };
+}
+
 std::vector<Flag> With(std::vector<Flag> flags, const std::vector<Flag>& more) {
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
@@ -162,6 +180,8 @@ const std::vector<Command>& Commands() {
        DoctorCommand},
       {"operator", "", "keep the TFJobs of a cluster: what a Deployment runs", OperatorFlags(), 0,
        false, OperatorCommand},
+      {"tf-spawner", "[SCRIPT]", "workers on Kubernetes, by the command line of TF-Spawner",
+       TfSpawnerFlags(), 1, false, TfSpawnerCommand},
       {"completion", "bash|zsh|fish", "print shell completion", {}, 1, false, CompletionCommand},
       {"man", "", "print the manual page", {}, 0, false, ManCommand},
   };
