@@ -5,7 +5,6 @@
 #include "api/decode.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include <fmt/core.h>
 
@@ -253,15 +252,9 @@ Decoded DecodeTree(Node root) {
     AddRuleErrors(root, out.job, reader);
     if (reader.errors().empty()) WarnOfOddities(root, out.job.spec, reader);
   }
-  out.errors = std::move(reader.errors());
+  for (FieldError& error : reader.errors()) error.path = spelling.Written(error.path);
+  out.errors = reader.InOrder();
   out.warnings = std::move(reader.warnings());
-  for (FieldError& error : out.errors) error.path = spelling.Written(error.path);
-  std::ranges::sort(out.errors, {}, [](const FieldError& error) {
-    return std::tuple(error.line, error.column, error.path, error.detail);
-  });
-  if (reader.untold()) {
-    out.errors.push_back({"", 0, 0, fmt::format("and {} more errors", reader.untold())});
-  }
   return out;
 }
 
