@@ -5,12 +5,12 @@
 #include "api/decode.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include <fmt/core.h>
 
 #include "api/extensions.h"
 #include "api/field_reader.h"
+#include "api/plain_job.h"
 #include "api/pod_template.h"
 #include "api/spelling.h"
 #include "base/quantity.h"
@@ -29,7 +29,6 @@ constexpr CleanPodPolicy kCleanPodPolicies[] = {CleanPodPolicy::kNone, CleanPodP
 constexpr SuccessPolicy kSuccessPolicies[] = {SuccessPolicy::kDefault, SuccessPolicy::kAllWorkers};
 
 void DecodeMetadata(const Node& root, Job& job, FieldReader& reader) {
-  job.metadata.name_space = "default";
   const Node* metadata = FieldReader::Member(root, "metadata");
   const std::string path = "metadata";
   if (!metadata || !reader.IsMap(*metadata, path)) return;
@@ -37,7 +36,6 @@ void DecodeMetadata(const Node& root, Job& job, FieldReader& reader) {
   reader.Text(*metadata, path, "generateName", job.metadata.generate_name);
   reader.Text(*metadata, path, "namespace", job.metadata.name_space);
   reader.Text(*metadata, path, "uid", job.metadata.uid);
-  if (job.metadata.name_space.empty()) job.metadata.name_space = "default";
   if (const Node* labels = FieldReader::Member(*metadata, "labels")) {
     job.metadata.labels = reader.TextMap(*labels, "metadata.labels");
   }
@@ -241,27 +239,23 @@ void AddRuleErrors(const Node& root, const Job& job, FieldReader& reader) {
   }
 }
 
-Decoded DecodeTree(Node root) {
+Decoded DecodeTree(Node root, Spelling (*rewrite)(Node&, FieldReader&)) {
   FieldReader reader;
   Decoded out;
-  const Spelling spelling = RewriteAsV1(root, reader);
+  const Spelling spelling = rewrite(root, reader);
   out.spelling = spelling.name;
   if (spelling.is_job) {
     reader.KnownOnly(root, "", {"apiVersion", "kind", "metadata", "spec", "status"});
     DecodeMetadata(root, out.job, reader);
+    out.says_namespace = !out.job.metadata.name_space.empty();
+    if (!out.says_namespace) out.job.metadata.name_space = "default";
     DecodeSpec(root, out.job.spec, reader);
     AddRuleErrors(root, out.job, reader);
     if (reader.errors().empty()) WarnOfOddities(root, out.job.spec, reader);
   }
-  out.errors = std::move(reader.errors());
+  for (FieldError& error : reader.errors()) error.path = spelling.Written(error.path);
+  out.errors = reader.InOrder();
   out.warnings = std::move(reader.warnings());
-  for (FieldError& error : out.errors) error.path = spelling.Written(error.path);
-  std::ranges::sort(out.errors, {}, [](const FieldError& error) {
-    return std::tuple(error.line, error.column, error.path, error.detail);
-  });
-  if (reader.untold()) {
-    out.errors.push_back({"", 0, 0, fmt::format("and {} more errors", reader.untold())});
-  }
   return out;
 }
 
@@ -274,10 +268,17 @@ Decoded DecodeJob(std::string_view text) {
     out.errors.push_back({"", root.error().line, root.error().column, root.error().detail});
     return out;
   }
-  return DecodeTree(std::move(*root));
+  return DecodeTree(std::move(*root), RewriteAsV1);
 }
 
-Decoded DecodeJobObject(const base::Json& object) { return DecodeTree(base::ToNode(object)); }
+Decoded DecodeJobObject(const base::Json& object) {
+  return DecodeTree(base::ToNode(object), RewriteAsV1);
+}
+
+Decoded DecodeJobNode(base::Node root) {
+  const auto rewrite = IsPlainJob(root) ? RewritePlainJob : RewriteAsV1;
+  return DecodeTree(std::move(root), rewrite);
+}
 
 std::string Describe(const std::vector<FieldError>& errors, const std::string& file) {
   std::string out;

@@ -12,6 +12,7 @@
 #include "api/tfjob.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "base/yaml.h"
 
 namespace api {
 
@@ -31,6 +32,7 @@ struct Decoded {
   std::vector<std::string> warnings;
   std::string
       spelling;  // "v1", "v1beta2 (top-level policies)", "v1alpha1 (list form)": for messages
+  bool says_namespace = false;  // or metadata.namespace is "default" because none was written
 };
 
 // `text` holds one document. Refuses more than 1 MiB, nesting beyond 64, more than 64 aliases or an
@@ -39,6 +41,9 @@ Decoded DecodeJob(std::string_view text);
 
 // The same for an object that was JSON already, from the API server say; errors have no positions.
 Decoded DecodeJobObject(const base::Json& object);
+
+// The same for one object of a larger text (api/manifest.h); here it may be a plain Job too.
+Decoded DecodeJobNode(base::Node root);
 
 // "mnist.yaml:14:9: spec.tfReplicaSpecs.Worker.replicas: must be at least 0, not -1", one line an
 // error.

@@ -1,6 +1,8 @@
 #include "api/field_reader.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -87,6 +89,11 @@ bool FieldReader::IsList(const Node& node, const std::string& path) {
   if (node.kind == Node::Kind::kList) return true;
   if (node.kind != Node::Kind::kNull) Fail(node, path, "must be a list, not " + Shown(node));
   return false;
+}
+
+bool FieldReader::IsMapItem(const Node& item, const std::string& path) {
+  if (item.kind == Node::Kind::kNull) Fail(item, path, "must be a map, not null");
+  return IsMap(item, path);
 }
 
 void FieldReader::KnownOnly(const Node& map, const std::string& path,
@@ -182,6 +189,15 @@ void FieldReader::FailChoice(const Node& at, const std::string& path, const std:
     choice = base::Join({names.begin(), names.end() - 1}, ", ") + " or " + choice;
   }
   Fail(at, path, fmt::format("must be {}, not {}", choice, Quoted(text)));
+}
+
+std::vector<FieldError> FieldReader::InOrder() {
+  std::vector<FieldError> out = errors_;
+  std::ranges::sort(out, {}, [](const FieldError& error) {
+    return std::tuple(error.line, error.column, error.path, error.detail);
+  });
+  if (untold_) out.push_back({"", 0, 0, fmt::format("and {} more errors", untold_)});
+  return out;
 }
 
 }  // namespace api

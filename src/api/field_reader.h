@@ -50,6 +50,8 @@ class FieldReader {
   // True for a map, or a list. Null is neither, and no error.
   bool IsMap(const base::Node& node, const std::string& path);
   bool IsList(const base::Node& node, const std::string& path);
+  // The same for an item of a list, where null is no value that is absent.
+  bool IsMapItem(const base::Node& item, const std::string& path);
   // Reports every key that is not known.
   void KnownOnly(const base::Node& map, const std::string& path,
                  const std::vector<std::string>& known);
@@ -98,7 +100,8 @@ class FieldReader {
   }
 
   std::vector<FieldError>& errors() { return errors_; }
-  size_t untold() const { return untold_; }  // errors beyond those in errors()
+  // All errors in the order of the text; the last tells how many there are beyond those.
+  std::vector<FieldError> InOrder();
   std::vector<std::string>& warnings() { return warnings_; }
 
  private:

@@ -30,12 +30,6 @@ const Json* NamedPort(const Json& container) {
   return nullptr;
 }
 
-// In a list null is no value that is absent.
-bool IsMapItem(const Node& item, const std::string& path, FieldReader& reader) {
-  if (item.kind == Node::Kind::kNull) reader.Fail(item, path, "must be a map, not null");
-  return reader.IsMap(item, path);
-}
-
 void CheckTexts(const Node& container, const std::string& path, std::string_view key,
                 FieldReader& reader) {
   const std::string here = Below(path, key);
@@ -57,7 +51,7 @@ void CheckEnv(const Node& container, const std::string& path, FieldReader& reade
   for (size_t i = 0; i < list->items.size(); ++i) {
     const Node& item = list->items[i];
     const std::string at = BelowIndex(here, i);
-    if (!IsMapItem(item, at, reader)) continue;
+    if (!reader.IsMapItem(item, at)) continue;
     const Node* value = FieldReader::Member(item, "value");
     if (value && value->kind != Node::Kind::kString) {
       // Not shown: it may be a secret.
@@ -78,7 +72,7 @@ void CheckPorts(const Node& container, const std::string& path, FieldReader& rea
   for (size_t i = 0; i < list->items.size(); ++i) {
     const Node& item = list->items[i];
     const std::string at = BelowIndex(here, i);
-    if (!IsMapItem(item, at, reader)) continue;
+    if (!reader.IsMapItem(item, at)) continue;
     std::string name;
     reader.Text(item, at, "name", name);
     const Node* number = FieldReader::Member(item, "containerPort");
@@ -96,7 +90,7 @@ void CheckPorts(const Node& container, const std::string& path, FieldReader& rea
 // The container's name, empty when it has none; nothing when it cannot be told.
 std::optional<std::string> CheckContainer(const Node& container, const std::string& path,
                                           FieldReader& reader) {
-  if (!IsMapItem(container, path, reader)) return std::nullopt;
+  if (!reader.IsMapItem(container, path)) return std::nullopt;
   std::optional<std::string> name = "";
   if (const Node* member = FieldReader::Member(container, "name")) {
     name = reader.Text(*member, Below(path, "name"));

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "api/tfjob.h"
+#include "api/tree.h"
 #include "base/strings.h"
 
 namespace api {
@@ -40,46 +41,6 @@ std::string Folded(std::string_view key) {
   std::string out = base::Lower(key);
   std::erase(out, '_');
   return out;
-}
-
-Node* FindIn(Node& map, std::string_view key) {
-  const auto found = std::ranges::find(map.members, key, &NodeMember::key);
-  return found == map.members.end() ? nullptr : &found->value;
-}
-
-bool IsEmpty(const Node* node) { return !node || node->kind == Node::Kind::kNull; }
-
-// Removes and returns a member; null when there is none.
-Node Take(Node& map, std::string_view key) {
-  const auto found = std::ranges::find(map.members, key, &NodeMember::key);
-  if (found == map.members.end()) return {};
-  Node value = std::move(found->value);
-  map.members.erase(found);
-  return value;
-}
-
-// Puts a member into a map that may be null still; it keeps the position of its value.
-Node& Put(Node& map, std::string key, Node value) {
-  if (map.kind == Node::Kind::kNull) {
-    map.kind = Node::Kind::kMap;
-    if (!map.line) {
-      map.line = value.line;
-      map.column = value.column;
-    }
-  }
-  const int line = value.line;
-  const int column = value.column;
-  map.members.push_back({std::move(key), line, column, std::move(value)});
-  return map.members.back().value;
-}
-
-Node TextNode(std::string_view text, const Node& at) {
-  Node node;
-  node.kind = Node::Kind::kString;
-  node.scalar = base::Json(text);
-  node.line = at.line;
-  node.column = at.column;
-  return node;
 }
 
 // Gives known fields their v1 names, whatever their letter case and underscores.
@@ -272,10 +233,7 @@ class Rewriter {
     }
     // MASTER in v1alpha1; the texts that speak of a chief have it as the default.
     const Role unless_said = generation == Generation::kListForm ? Role::kMaster : Role::kChief;
-    Node map;
-    map.kind = Node::Kind::kMap;
-    map.line = list.line;
-    map.column = list.column;
+    Node map = MapNode(list);
     out_.moved.emplace_back("spec.tfReplicaSpecs", "spec.replicaSpecs");
     if (reader_.IsList(list, "spec.replicaSpecs")) {
       for (size_t i = 0; i < list.items.size(); ++i) {

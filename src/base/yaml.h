@@ -70,6 +70,14 @@ std::expected<Node, YamlError> ReadYaml(std::string_view text);
 // All documents in order; empty ones are left out.
 std::expected<std::vector<Node>, YamlError> ReadYamlDocuments(std::string_view text);
 
+// How much a tree is of what is limited above.
+struct NodeSize {
+  size_t nodes = 0;
+  size_t bytes = 0;
+  int depth = 0;
+};
+NodeSize SizeOf(const Node& node);
+
 Json ToJson(const Node& node);
 Node ToNode(const Json& value);  // without positions
 

@@ -55,28 +55,6 @@ YamlError At(std::string_view text, size_t offset, std::string detail) {
   return error;
 }
 
-struct Size {
-  size_t nodes = 0;
-  size_t bytes = 0;
-  int depth = 0;
-};
-
-Size SizeOf(const Node& node) {
-  Size size{1, node.scalar.is_string() ? node.scalar.get_string().size() : 8, 1};
-  const auto add = [&size](const Node& child) {
-    const Size inner = SizeOf(child);
-    size.nodes += inner.nodes;
-    size.bytes += inner.bytes;
-    size.depth = std::max(size.depth, inner.depth + 1);
-  };
-  for (const NodeMember& member : node.members) {
-    size.bytes += member.key.size();
-    add(member.value);
-  }
-  for (const Node& item : node.items) add(item);
-  return size;
-}
-
 Node::Kind KindOf(const Json& scalar) {
   switch (scalar.kind()) {
     case boost::json::kind::bool_:
@@ -140,7 +118,7 @@ class Loader {
     return Fail(parser_.problem_mark, parser_.context ? problem + " " + parser_.context : problem);
   }
 
-  Read<void> Charge(const yaml_mark_t& mark, const Size& size) {
+  Read<void> Charge(const yaml_mark_t& mark, const NodeSize& size) {
     nodes_ += size.nodes;
     bytes_ += size.bytes;
     if (nodes_ > kMaxYamlNodes) {
@@ -197,7 +175,7 @@ class Loader {
     if (++aliases_ > kMaxYamlAliases) {
       return Fail(event.start_mark, fmt::format("more than {} aliases", kMaxYamlAliases));
     }
-    const Size size = SizeOf(found->second);
+    const NodeSize size = SizeOf(found->second);
     TRY(Charge(event.start_mark, size));
     if (depth + size.depth - 1 > kMaxYamlDepth) {
       return Fail(event.start_mark, fmt::format("nested deeper than {} levels", kMaxYamlDepth));
@@ -331,11 +309,11 @@ std::string_view WithoutBom(std::string_view text) {
   return text;
 }
 
-Size DepthOf(const Json& value, int depth) {
-  Size size{1, 8, depth};
+NodeSize DepthOf(const Json& value, int depth) {
+  NodeSize size{1, 8, depth};
   if (depth > kMaxYamlDepth) return size;
   const auto add = [&](const Json& child) {
-    const Size inner = DepthOf(child, depth + 1);
+    const NodeSize inner = DepthOf(child, depth + 1);
     size.nodes += inner.nodes;
     size.depth = std::max(size.depth, inner.depth);
   };
@@ -354,6 +332,22 @@ const Node* Node::Find(std::string_view key) const {
   return found == members.end() ? nullptr : &found->value;
 }
 
+NodeSize SizeOf(const Node& node) {
+  NodeSize size{1, node.scalar.is_string() ? node.scalar.get_string().size() : 8, 1};
+  const auto add = [&size](const Node& child) {
+    const NodeSize inner = SizeOf(child);
+    size.nodes += inner.nodes;
+    size.bytes += inner.bytes;
+    size.depth = std::max(size.depth, inner.depth + 1);
+  };
+  for (const NodeMember& member : node.members) {
+    size.bytes += member.key.size();
+    add(member.value);
+  }
+  for (const Node& item : node.items) add(item);
+  return size;
+}
+
 std::string YamlError::Text() const {
   return line ? fmt::format("{}:{}: {}", line, column, detail) : detail;
 }
@@ -368,7 +362,7 @@ std::expected<std::vector<Node>, YamlError> ReadYamlDocuments(std::string_view t
   if (documents || !loader.is_no_yaml() || !Trim(text).starts_with('{')) return documents;
   const Result<Json> json = ParseJson(text);
   if (!json) return documents;
-  const Size size = DepthOf(*json, 1);
+  const NodeSize size = DepthOf(*json, 1);
   if (size.depth > kMaxYamlDepth || size.nodes > kMaxYamlNodes) {
     return std::unexpected(YamlError{
         0, 0, fmt::format("nested deeper than {} levels, or too many values", kMaxYamlDepth)});

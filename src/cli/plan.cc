@@ -15,6 +15,7 @@
 #include "base/env_file.h"
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "cli/manifest.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -205,11 +206,12 @@ Result<Plan> FromManifest(const Args& args) {
   }
   if (!args.rest().empty())
     return Invalid("arguments after -- are for scripts: with -f, say them in the manifest");
-  const std::string path = args.Get("file");
-  const std::string text = TRY(ReadUserFile("-f", path, 1 << 20));
-  api::Decoded decoded = api::DecodeJob(text);
-  if (!decoded.errors.empty()) return Invalid(api::Describe(decoded.errors, path));
-  Plan plan{.job = std::move(decoded.job), .warnings = std::move(decoded.warnings)};
+  const std::string text = TRY(ReadUserFile("-f", args.Get("file"), 1 << 20));
+  api::Manifest manifest = TRY(ManifestFrom(text, args));
+  Plan plan{.job = std::move(manifest.job),
+            .others = std::move(manifest.others),
+            .warnings = std::move(manifest.warnings)};
+  if (!manifest.says_namespace) plan.job.metadata.name_space.clear();
   plan.base_name = plan.job.metadata.name.empty() ? NameFrom(plan.job.metadata.generate_name)
                                                   : plan.job.metadata.name;
   if (args.Has("backoff-limit")) {
@@ -252,6 +254,7 @@ Result<Plan> ReadPlan(const Args& args) {
   if (manifest && !args.operands().empty()) return Invalid("give a script or -f FILE, not both");
   if (!manifest && args.operands().empty())
     return Invalid("which script? usage: trainyard run SCRIPT [-w N] [-- ARGS]");
+  if (!manifest && args.Has("param")) return Invalid("--param is for a template: give it with -f");
   Plan plan = manifest ? TRY(FromManifest(args)) : TRY(FromScript(args));
   if (args.Has("deadline")) {
     const base::Duration deadline = TRY_AS("--deadline", base::ParseDuration(args.Get("deadline")));
@@ -292,6 +295,7 @@ Result<Plan> MakePlan(const Args& args) {
   }
   Plan plan = TRY(ReadPlan(args));
   if (plan.job.metadata.name_space.empty()) plan.job.metadata.name_space = "default";
+  if (!plan.others.empty()) plan.warnings.push_back(NotMadeHere(plan.others));
   auto python = ChoosePython(args);
   if (!python && (args.Has("python") || UsesPython(plan.job)))
     return std::unexpected(python.error());

@@ -6,6 +6,7 @@
 
 #include "api/tfjob.h"
 #include "backend/local/job_dir.h"
+#include "base/json.h"
 #include "base/result.h"
 #include "cli/args.h"
 

@@ -8,6 +8,7 @@ namespace {
 std::vector<Flag> JobFlags() {
   return {
       {"file", 'f', "FILE", "a TFJob manifest, YAML or JSON of any age, instead of a script"},
+      {"param", 0, "NAME=VALUE", "a parameter of the Template that -f names; may be repeated"},
       {"workers", 'w', "N", "number of workers (default 2)"},
       {"ps", 0, "N", "number of parameter servers (default 0)"},
       {"chief", 0, "", "a chief of its own (with --ps always)"},

@@ -1,11 +1,12 @@
 """`run -f`: every form of manifest runs here, or is refused with the path of the field."""
 
 import json
-import pathlib
 
 import pytest
 
-DATA = pathlib.Path(__file__).resolve().parents[1] / "data/manifests"
+from yard import ROOT
+
+DATA = ROOT / "tests/data/manifests"
 COMMAND = """command: [python3, -c, "import os; print(os.environ.get('TF_CONFIG', 'alone'))"]"""
 POD = "{spec: {containers: [{name: tensorflow, image: a, COMMAND}]}}".replace("COMMAND", COMMAND)
 
@@ -190,3 +191,56 @@ def test_flags_for_scripts_are_refused_beside_a_manifest(yard):
     assert "--workers is for scripts" in yard.refused("run", "-f", manifest, "-w", 3)
     assert "not both" in yard.refused("run", "-f", manifest, yard.script("pass"))
     assert "after --" in yard.refused("run", "-f", manifest, "--", "x")
+
+
+CONFIG_MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}"
+SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: board}}"
+PLAIN_JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: plain}
+spec:
+  backoffLimit: 2
+  template:
+    spec:
+      restartPolicy: POLICY
+      containers: [{name: main, image: a, command: [bash, -c, COMMAND]}]
+"""
+
+
+def plain_job(command="exit 0", policy="OnFailure"):
+    return PLAIN_JOB.replace("POLICY", policy).replace("COMMAND", f"'{command}'")
+
+
+@pytest.mark.parametrize("form", ["list", "documents"])
+def test_what_stands_beside_a_job_is_named_and_the_job_runs(yard, form):
+    objects = [CONFIG_MAP, json.dumps(json.loads(FORMS["JSON"])), SERVICE]
+    text = "\n---\n".join(objects)
+    if form == "list":
+        text = "apiVersion: v1\nkind: List\nitems: [" + ", ".join(objects) + "]"
+    yard.run("run", "-f", yard.script(text, "job.yaml"))
+    assert yard.has("form", "Succeeded")
+    assert "warning: ConfigMap settings, Service board: on this machine they are not made" in yard.err
+
+
+def test_a_plain_job_runs_as_one_worker(yard):
+    yard.run("run", "-f", yard.script(plain_job("echo ${TF_CONFIG:-alone}"), "job.yaml"))
+    assert yard.has("plain", "Succeeded") and "alone" in yard.log("plain", "worker-0")
+    got = json.loads(yard.run("get", "plain", "-o", "json"))
+    assert got["kind"] == "TFJob" and got["spec"]["runPolicy"]["backoffLimit"] == 2
+
+
+@pytest.mark.parametrize("policy", ["OnFailure", "Never"])
+def test_a_plain_job_that_fails_is_tried_again(yard, policy):
+    yard.run("run", "-f", yard.script(plain_job("test $TRAINYARD_ATTEMPT -gt 0", policy), "job.yaml"))
+    assert yard.has("plain", "Succeeded") and yard.status("plain")["restarts"]
+
+
+def test_several_jobs_in_a_file_are_refused_with_their_names(yard):
+    text = job("Worker: {template: POD}", name="first") + "---" + plain_job()
+    assert "holds 2 jobs (first, plain): run them one at a time" in yard.refused("run", "-f", yard.script(text, "job.yaml"))
+
+
+def test_a_file_without_a_job_is_refused_with_the_kinds_in_it(yard):
+    line = yard.refused("run", "-f", yard.script(CONFIG_MAP + "\n---\n" + SERVICE, "job.yaml"))
+    assert "holds no TFJob and no Job, only ConfigMap, Service" in line
