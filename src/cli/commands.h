@@ -24,6 +24,8 @@ int StopCommand(const Args& args);
 int DeleteCommand(const Args& args);
 int WaitCommand(const Args& args);
 int DoctorCommand(const Args& args);
+int InstallCommand(const Args& args);
+int UninstallCommand(const Args& args);
 int OperatorCommand(const Args& args);
 int TfSpawnerCommand(const Args& args);
 int CompletionCommand(const Args& args);

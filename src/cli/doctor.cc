@@ -12,6 +12,9 @@
 #include "backend/local/ports.h"
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "cli/checkup.h"
+#include "cli/cluster.h"
+#include "cli/cluster_doctor.h"
 #include "cli/commands.h"
 #include "cli/refuse.h"
 #include "io/files.h"
@@ -20,14 +23,6 @@
 
 namespace cli {
 namespace {
-
-enum class Health { kGood, kNote, kBad };
-
-struct Finding {
-  Health health;
-  std::string what;
-  std::string fix;
-};
 
 // The first line that a short Python program prints; empty when it fails.
 std::string AskPython(const std::string& python, const std::string& code) {
@@ -156,29 +151,15 @@ void CheckPorts(std::vector<Finding>& out) {
 }  // namespace
 
 int DoctorCommand(const Args& args) {
+  auto context = ContextOf(args);
+  if (!context) return Refuse(context.error());
+  if (*context) return ExamineCluster(args, **context);
   std::vector<Finding> findings;
   CheckPython(args, findings);
   CheckDisk(findings);
   CheckPorts(findings);
   CheckLimits(findings);
-  const io::Terminal terminal = io::TerminalOf(1);
-  bool bad = false;
-  base::JsonArray json;
-  for (const Finding& f : findings) {
-    bad |= f.health == Health::kBad;
-    const char* word = f.health == Health::kGood   ? "ok"
-                       : f.health == Health::kNote ? "note"
-                                                   : "bad";
-    json.push_back(base::JsonObject{{"health", word}, {"what", f.what}, {"fix", f.fix}});
-    if (args.json()) continue;
-    const char* colour = f.health == Health::kGood ? "32" : f.health == Health::kNote ? "33" : "31";
-    const std::string shown = terminal.colour ? fmt::format("\x1b[{}m{:<4}\x1b[0m", colour, word)
-                                              : fmt::format("{:<4}", word);
-    fmt::print("{}  {}\n", shown, f.what);
-    if (!f.fix.empty()) fmt::print("      fix: {}\n", f.fix);
-  }
-  if (args.json()) fmt::print("{}", base::IndentedJson(json));
-  return bad ? 1 : 0;
+  return Report(findings, args.json());
 }
 
 }  // namespace cli

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "cli/commands.h"
-#include "cli/jobs.h"
+#include "cli/local_jobs.h"
 #include "cli/refuse.h"
 #include "cli/tf_spawner.h"
 #include "cli/tf_spawner_command.h"
@@ -94,7 +94,7 @@ int SpawnHere(const Args& args, const std::string& tag) {
 }
 
 int DeleteSpawnedHere(const Args& args, const std::string& tag) {
-  if (auto found = FindJob(args.name_space(), tag); !found) return Refuse(found.error());
+  if (auto found = FindLocalJob(args.name_space(), tag); !found) return Refuse(found.error());
   if (!IsConfirmed(args, tag)) return Refuse("nothing was deleted");
   std::vector<std::string> words = CommonWords(args);
   for (std::string word : {std::string("--force"), tag}) words.push_back(word);

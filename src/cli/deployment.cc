@@ -1,0 +1,61 @@
+#include "cli/deployment.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/result.h"
+#include "base/yaml.h"
+#include "manifests.h"
+
+namespace cli {
+namespace {
+
+using base::Json;
+
+constexpr std::array<std::string_view, 8> kOrder = {
+    "Namespace",   "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role",
+    "RoleBinding", "ClusterRoleBinding",       "Deployment"};
+
+size_t PlaceOf(const Json& object) {
+  return static_cast<size_t>(std::ranges::find(kOrder, base::StringOr(object, "kind")) -
+                             kOrder.begin());
+}
+
+// Every text that is exactly `from`, wherever it stands: names of namespaces have no other meaning
+// in these manifests.
+void Replace(Json& value, std::string_view from, const std::string& to) {
+  if (value.is_string() && std::string_view(value.get_string()) == from) {
+    value = to;
+  } else if (value.is_array()) {
+    for (Json& item : value.get_array()) Replace(item, from, to);
+  } else if (value.is_object()) {
+    for (auto& [key, member] : value.get_object()) Replace(member, from, to);
+  }
+}
+
+}  // namespace
+
+std::vector<Json> OperatorObjects(const DeploymentWish& wish) {
+  std::vector<Json> out;
+  for (std::string_view text :
+       {manifests::kCrdYaml, manifests::kRbacYaml, manifests::kOperatorYaml}) {
+    const auto documents = base::ReadYamlDocuments(text);
+    CHECK(documents);
+    for (const base::Node& document : *documents) out.push_back(base::ToJson(document));
+  }
+  for (Json& object : out) {
+    Replace(object, kSystemNamespace, wish.name_space);
+    if (!wish.image.empty()) Replace(object, "trainyard:latest", wish.image);
+  }
+  std::ranges::stable_sort(out, {}, PlaceOf);
+  return out;
+}
+
+std::string Spoken(const Json& object) {
+  const Json* metadata = base::Find(object, "metadata");
+  const std::string space = metadata ? base::StringOr(*metadata, "namespace") : "";
+  return base::StringOr(object, "kind") + " " + (space.empty() ? "" : space + "/") +
+         (metadata ? base::StringOr(*metadata, "name") : "");
+}
+
+}  // namespace cli
