@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from docs import run_page
+from training import mnist
 from yard import BINARY, ROOT, wait_for
 
 KINDS = ("configmaps", "secrets", "services", "pods")
@@ -164,6 +165,18 @@ def test_two_tags_train_side_by_side_to_the_end_and_go_one_by_one(spawner):
     assert spawner.objects() == {key: value for key, value in before.items() if "/x-" not in key}
     spawner.run("-d", "-y")
     assert spawner.objects() == {}
+
+
+@pytest.mark.skipif(os.environ.get("SOAK") != "1", reason="half a minute more; the test before it has the same without TensorFlow")
+def test_a_collective_of_tensorflow_trains(spawner):
+    template = pod(volumes=[{"name": "data", "hostPath": {"path": mnist()}}])
+    template["spec"]["containers"][0] |= {"volumeMounts": [{"name": "data", "mountPath": "/data"}], "workingDir": "/tmp"}
+    spawner.write("pod.yaml", json.dumps(template))
+    spawner.write("env", "MNIST_DATA=/data\n")
+    spawner.write("command.sh", "python /script/training-script.py --epochs 1 --steps-per-epoch 100\n")
+    spawner.run("-e", "env", "-c", "command.sh", ROOT / "examples/mnist.py")
+    for worker in ("worker0", "worker1"):
+        assert float(spawner.log(worker).split("test accuracy: ")[1].split()[0]) >= 0.8
 
 
 def test_the_built_in_template_runs_under_pod_security_restricted(node, tmp_path, make_namespace):
