@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from docs import run_page
+from fault_proxy import FaultProxy
 from training import mnist
 from yard import BINARY, ROOT, wait_for
 
@@ -264,6 +265,16 @@ def test_a_template_that_the_server_refuses_leaves_nothing(spawner):
     bad = spawner.write("bad.yaml", json.dumps(pod(volumes=[{"name": "Not A Name", "emptyDir": {}}])))
     line = spawner.refused("-e", spawner.write("e", "A=hunter2\n"), "--pod-file", bad, "train.py")
     assert 'pod: POST' in line and "Not A Name" in line and "hunter2" not in line
+
+
+@pytest.mark.parametrize("fault, status", [("lose", 0), ("429", 0), ("500 before", 69), ("500 stored", 69), ("409", 2)])
+def test_a_pod_without_its_answer_is_known_again(spawner, tmp_path, fault, status):
+    with FaultProxy(spawner.cluster.server, spawner.cluster.dir / "pki", "admin") as proxy:
+        spawner.env["KUBECONFIG"] = str(proxy.kubeconfig(tmp_path / "proxied"))
+        proxy.fault("POST pods/worker1#1", fault)
+        spawner.run("-n", spawner.namespace, "--pod-file", "parked.yaml", "train.py", status=status)
+        assert set(spawner.objects()) == (expected("tf-spawner") if status == 0 else set())
+        assert not proxy.violations
 
 
 def test_a_name_that_a_stranger_has_is_left_alone(spawner):
