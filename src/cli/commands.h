@@ -29,6 +29,7 @@ int InstallCommand(const Args& args);
 int UninstallCommand(const Args& args);
 int OperatorCommand(const Args& args);
 int TfSpawnerCommand(const Args& args);
+int MasterCommand(const Args& args);
 int CompletionCommand(const Args& args);
 int ManCommand(const Args& args);
 
