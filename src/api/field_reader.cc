@@ -16,6 +16,7 @@ using base::Node;
 // Of a word that a known one is looked for near to; the search takes time with its length.
 constexpr size_t kMaxWord = 80;
 constexpr size_t kMaxErrors = 200;
+constexpr size_t kMaxListed = 20;
 
 }  // namespace
 
@@ -38,6 +39,13 @@ std::string Shown(const Node& node) {
       return "a list";
   }
   return "";
+}
+
+std::string Listed(const std::vector<std::string>& words) {
+  if (words.size() <= kMaxListed) return base::Join(words, ", ");
+  return fmt::format("{} and {} more",
+                     base::Join({words.begin(), words.begin() + kMaxListed}, ", "),
+                     words.size() - kMaxListed);
 }
 
 std::string Below(const std::string& path, std::string_view key) {
@@ -67,10 +75,11 @@ void FieldReader::FailUnknown(Place at, const std::string& path, const std::stri
   const auto nearest = base::Nearest(word.substr(0, kMaxWord), known);
   Fail(at, path,
        nearest ? fmt::format("{}, did you mean {}?", what, *nearest)
-               : fmt::format("{}, expected one of: {}", what, base::Join(known, ", ")));
+               : fmt::format("{}, expected one of: {}", what, Listed(known)));
 }
 
 void FieldReader::Warn(const Node& at, const std::string& path, const std::string& text) {
+  if (warnings_.size() == kMaxErrors) return;
   const std::string where = at.line ? fmt::format("{}:{}: ", at.line, at.column) : "";
   warnings_.push_back(fmt::format("{}{}: {}", where, path, text));
 }

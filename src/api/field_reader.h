@@ -23,11 +23,14 @@ namespace api {
 std::string Shown(const base::Node& node);
 // The text in quotes, on one line and cut to a length that fits a message.
 std::string Quoted(std::string_view text);
+// "a, b, c and 4 more": of many words, those that fit a message.
+std::string Listed(const std::vector<std::string>& words);
 // A key of ours below a path: "spec" and "replicas" make "spec.replicas".
 std::string Below(const std::string& path, std::string_view key);
 // A key of the author's: "metadata.labels[a.b/c]".
 std::string BelowKey(const std::string& path, std::string_view key);
 std::string BelowIndex(const std::string& path, size_t index);
+
 class FieldReader {
  public:
   // A node, or the key of a member.
@@ -38,7 +41,8 @@ class FieldReader {
     int column;
   };
 
-  // Beyond the first 200 errors are only counted: nobody reads them, and a hostile text has many.
+  // Beyond the first 200 errors are only counted, and warnings left out: nobody reads them, and a
+  // hostile text has many.
   void Fail(Place at, std::string path, std::string detail);
   // "unknown field, did you mean replicas?" or "unknown field, expected one of: a, b".
   void FailUnknown(Place at, const std::string& path, const std::string& what,

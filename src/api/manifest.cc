@@ -19,7 +19,6 @@ using base::Node;
 // Of Lists and Templates in each other. The value of a parameter may be a Template that refers to
 // that parameter, so there must be an end.
 constexpr int kMostLevels = 8;
-constexpr size_t kMostListed = 10;  // in a message
 
 bool IsList(const Node& node) {
   return TextIn(node, "kind") == "List" && TextIn(node, "apiVersion") == "v1";
@@ -36,26 +35,18 @@ std::string NameOf(const Node& object) {
   return name.empty() ? "one without a name" : base::OneLine(name);
 }
 
-// "a, b, c and 4 more"
-std::string Listed(std::vector<std::string> words) {
-  const size_t more = words.size() > kMostListed ? words.size() - kMostListed : 0;
-  words.resize(words.size() - more);
-  return base::Join(words, ", ") + (more ? fmt::format(" and {} more", more) : "");
-}
-
 std::string NotOne(const std::vector<Node>& jobs, const std::vector<Node>& others) {
   std::vector<std::string> words;
   if (!jobs.empty()) {
     for (const Node& job : jobs) words.push_back(NameOf(job));
-    return fmt::format("holds {} jobs ({}): run them one at a time", jobs.size(),
-                       Listed(std::move(words)));
+    return fmt::format("holds {} jobs ({}): run them one at a time", jobs.size(), Listed(words));
   }
   std::set<std::string> kinds;
   for (const Node& object : others) {
     const std::string kind = base::OneLine(TextIn(object, "kind"));
     if (kinds.insert(kind).second) words.push_back(kind.empty() ? "one without a kind" : kind);
   }
-  return "holds no TFJob and no Job, only " + Listed(std::move(words));
+  return "holds no TFJob and no Job, only " + Listed(words);
 }
 
 class Reader {

@@ -125,10 +125,10 @@ TEST(Manifest, WithSeveralJobsIsRefusedWithTheirNames) {
                                        "b}}"),
             "m: holds 2 jobs (a, b): run them one at a time\n");
   std::string many;
-  for (int i = 0; i < 14; ++i) many += OneLineJob("j" + std::to_string(i)) + ", ";
+  for (int i = 0; i < 24; ++i) many += OneLineJob("j" + std::to_string(i)) + ", ";
   EXPECT_EQ(ErrorsOf(List(many)),
-            "m: holds 14 jobs (j0, j1, j2, j3, j4, j5, j6, j7, j8, j9 and 4 more): run them one at "
-            "a time\n");
+            "m: holds 24 jobs (j0, j1, j2, j3, j4, j5, j6, j7, j8, j9, j10, j11, j12, j13, j14, "
+            "j15, j16, j17, j18, j19 and 4 more): run them one at a time\n");
 }
 
 TEST(Manifest, IsToldOfObjectsThatAreNone) {

@@ -15,9 +15,6 @@ namespace {
 using base::Node;
 using base::NodeMember;
 
-// Warnings beyond these are not given: a hostile text has many, and nobody reads them.
-constexpr size_t kMostTold = 20;
-
 // ${NAME} or ${{NAME}} in a text.
 struct Reference {
   size_t begin = 0;
@@ -102,7 +99,7 @@ std::string Substitution::Replaced(std::string_view text, const Values& values, 
       TellOnce(at, std::string(written), "stays as it is: the template has no such parameter");
     } else if (reference->is_value) {
       TellOnce(at, std::string(written), "stays as it is: it must be the whole of a value");
-    } else if (Charge(at, 0, value->second.size())) {
+    } else if (MayAdd(at, 0, value->second.size())) {
       out += value->second;
       continue;
     }
@@ -113,7 +110,7 @@ std::string Substitution::Replaced(std::string_view text, const Values& values, 
 }
 
 void Substitution::PutValue(Node& node, const std::string& value, int depth) {
-  if (!Charge(node, 0, value.size())) return;
+  if (!MayAdd(node, 0, value.size())) return;
   const auto json = base::ParseJson(value);
   Node made = json ? base::ToNode(*json) : Node{};
   if (!json || !IsFinite(made)) {
@@ -121,7 +118,7 @@ void Substitution::PutValue(Node& node, const std::string& value, int depth) {
     return;
   }
   const base::NodeSize size = base::SizeOf(made);
-  if (!Charge(node, size.nodes, 0)) return;
+  if (!MayAdd(node, size.nodes, 0)) return;
   if (depth + size.depth - 1 > base::kMaxYamlDepth) {
     return reader_.Fail(node, "", fmt::format("nested deeper than {} levels", base::kMaxYamlDepth));
   }
@@ -129,19 +126,17 @@ void Substitution::PutValue(Node& node, const std::string& value, int depth) {
   node = std::move(made);
 }
 
-bool Substitution::Charge(const Node& at, size_t nodes, size_t bytes) {
+bool Substitution::MayAdd(const Node& at, size_t nodes, size_t bytes) {
   if (is_full_) return false;
   nodes_ += nodes;
   bytes_ += bytes;
   is_full_ = nodes_ > base::kMaxYamlNodes || bytes_ > base::kMaxYamlExpansion;
-  if (is_full_) reader_.Fail(at, "", "the values of parameters make the template too large");
+  if (is_full_) reader_.Fail(at, "", "parameters and labels make the template too large");
   return !is_full_;
 }
 
 void Substitution::TellOnce(const Node& at, const std::string& reference, const std::string& text) {
-  if (told_.size() < kMostTold && told_.insert(reference).second) {
-    reader_.Warn(at, base::OneLine(reference), text);
-  }
+  if (told_.insert(reference).second) reader_.Warn(at, base::OneLine(reference), text);
 }
 
 }  // namespace api

@@ -35,6 +35,9 @@ class Substitution {
 
   void Apply(base::Node& tree, const Values& values) { Visit(tree, values, 1); }
 
+  // Whether so much more may be put in, by whoever does it; false: an error was told.
+  bool MayAdd(const base::Node& at, size_t nodes, size_t bytes);
+
  private:
   void Visit(base::Node& node, const Values& values, int depth);
   void VisitKeys(base::Node& map, const Values& values);
@@ -42,7 +45,6 @@ class Substitution {
   std::string Replaced(std::string_view text, const Values& values, const base::Node& at);
   void PutValue(base::Node& node, const std::string& value, int depth);
 
-  bool Charge(const base::Node& at, size_t nodes, size_t bytes);
   void TellOnce(const base::Node& at, const std::string& reference, const std::string& text);
 
   FieldReader& reader_;

@@ -87,13 +87,13 @@ TEST(Substitution, IsBounded) {
   std::string many;
   for (int i = 0; i < 20'000; ++i) many += "- ${BIG}\n";
   EXPECT_EQ(Apply(many, {{"BIG", std::string(10'000, 'x')}}).errors,
-            "t:1678:3: the values of parameters make the template too large\n");
+            "t:1678:3: parameters and labels make the template too large\n");
   many.clear();
   for (int i = 0; i < 1'000; ++i) many += "- ${{BIG}}\n";
   std::string list = "[0";
   for (int i = 0; i < 999; ++i) list += ",0";
   EXPECT_EQ(Apply(many, {{"BIG", list + "]"}}).errors,
-            "t:100:3: the values of parameters make the template too large\n");
+            "t:100:3: parameters and labels make the template too large\n");
   EXPECT_EQ(
       Apply("[['${{DEEP}}']]", {{"DEEP", std::string(63, '[') + std::string(63, ']')}}).errors,
       "t:1:3: nested deeper than 64 levels\n");

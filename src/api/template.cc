@@ -1,5 +1,7 @@
 #include "api/template.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "api/tree.h"
@@ -10,6 +12,8 @@ namespace {
 
 using base::Node;
 using base::NodeMember;
+
+constexpr size_t kMostFlags = 10;  // shown in a message
 
 // Metadata that is something else than a map is reported by whoever reads the object.
 void DropNamespace(Node& object, FieldReader& reader) {
@@ -22,22 +26,27 @@ void DropNamespace(Node& object, FieldReader& reader) {
 }
 
 void AddLabels(Node& object, const Node& labels) {
-  if (labels.members.empty()) return;
   Node* metadata = MapIn(object, "metadata");
   Node* there = metadata ? MapIn(*metadata, "labels") : nullptr;
   if (!there) return;
-  for (const NodeMember& label : labels.members) {
-    Take(*there, label.key);
-    there->members.push_back(label);
-  }
+  std::set<std::string_view> keys;
+  for (const NodeMember& label : labels.members) keys.insert(label.key);
+  std::erase_if(there->members, [&](const NodeMember& own) { return keys.contains(own.key); });
+  std::ranges::copy(labels.members, std::back_inserter(there->members));
 }
 
-// "A and B are required: give --param A=VALUE --param B=VALUE"
+// A member or, when it is absent, the map: where to point at.
+const Node& At(const Node& map, std::string_view key) {
+  const Node* member = FieldReader::Member(map, key);
+  return member ? *member : map;
+}
+
+// "A, B are required: give --param A=VALUE --param B=VALUE"
 std::string Missing(const std::vector<std::string>& names) {
   std::string flags;
   for (const std::string& name : names) flags += fmt::format(" --param {}=VALUE", name);
-  return fmt::format("{} {} required: give{}", base::Join(names, ", "),
-                     names.size() == 1 ? "is" : "are", flags);
+  return fmt::format("{} {} required: give{}", Listed(names), names.size() == 1 ? "is" : "are",
+                     names.size() <= kMostFlags ? flags : " each with --param NAME=VALUE");
 }
 
 }  // namespace
@@ -59,9 +68,12 @@ std::vector<Node> Templates::Expand(Node root) {
   if (reader_.errors().size() != told || !reader_.IsList(objects, "objects")) return {};
   substitution_.Apply(labels, values);
   reader_.TextMap(labels, "labels");
+  const base::NodeSize added = base::SizeOf(labels);
   for (Node& object : objects.items) {
     DropNamespace(object, reader_);
     substitution_.Apply(object, values);
+    if (labels.members.empty()) continue;
+    if (!substitution_.MayAdd(object, added.nodes, added.bytes)) break;
     AddLabels(object, labels);
   }
   if (reader_.errors().size() != told) return {};
@@ -102,7 +114,7 @@ Templates::Parameter Templates::ReadParameter(const Node& node, const std::strin
   reader_.Text(node, path, "from", out.from);
   reader_.Flag(node, path, "required", out.required);
   if (out.name.empty() || out.name.find_first_not_of(kNameCharacters) != out.name.npos) {
-    reader_.Fail(node, Below(path, "name"), "must be letters, digits and '_'");
+    reader_.Fail(At(node, "name"), Below(path, "name"), "must be letters, digits and '_'");
     return out;
   }
   names_.insert(out.name);
@@ -118,11 +130,11 @@ void Templates::Fill(Parameter& parameter, const Node& node, const std::string& 
   }
   if (!parameter.value.empty() || parameter.generate.empty()) return;
   if (parameter.generate != "expression") {
-    return reader_.Fail(node, Below(path, "generate"),
+    return reader_.Fail(At(node, "generate"), Below(path, "generate"),
                         "must be expression, not " + Quoted(parameter.generate));
   }
   auto value = Generate(parameter.from, random_);
-  if (!value) return reader_.Fail(node, Below(path, "from"), value.error().text());
+  if (!value) return reader_.Fail(At(node, "from"), Below(path, "from"), value.error().text());
   parameter.value = std::move(*value);
 }
 

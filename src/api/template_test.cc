@@ -1,5 +1,6 @@
 #include "api/template.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 namespace api {
@@ -81,14 +82,14 @@ TEST(Template, TellsAllThatIsWrongWithItsParameters) {
           "{name: E}, {name: E}",
           "{}")
           .errors,
-      "t:3:14: parameters[0].name: must be letters, digits and '_'\n"
+      "t:3:21: parameters[0].name: must be letters, digits and '_'\n"
       "t:3:27: parameters[1].name: must be letters, digits and '_'\n"
       "t:3:31: parameters[2]: must be a map, not the number 3\n"
       "t:3:34: parameters[3]: must be a map, not null\n"
       "t:3:47: parameters[4].name: must be text, not the boolean false; put it in quotes\n"
       "t:3:68: parameters[5].value: must be text, not the number 3; put it in quotes\n"
-      "t:3:72: parameters[6].generate: must be expression, not \"magic\"\n"
-      "t:3:100: parameters[7].from: after [...] comes a length, such as {8}\n"
+      "t:3:92: parameters[6].generate: must be expression, not \"magic\"\n"
+      "t:3:138: parameters[7].from: after [...] comes a length, such as {8}\n"
       "t:3:155: parameters[8].valeu: unknown field, did you mean value?\n"
       "t:3:177: parameters[10]: E is given twice\n");
 }
@@ -111,6 +112,18 @@ TEST(Template, KeepsANamespaceOnlyWithAParameterInIt) {
             std::vector<std::string>{
                 "4:34: metadata.namespace: is dropped, as oc process does: only one with a "
                 "parameter in it counts"});
+}
+
+TEST(Template, IsBoundedInItsLabelsAndMessages) {
+  std::string labels, objects, parameters;
+  for (int i = 0; i < 1'000; ++i) {
+    labels += fmt::format("a{}: b, ", i);
+    objects += "{}, ";
+    parameters += fmt::format("{{name: A{}, required: true}}, ", i);
+  }
+  EXPECT_EQ(Expand("", objects, {}, "labels: {" + labels + "}").errors,
+            "t:4:407: parameters and labels make the template too large\n");
+  EXPECT_LT(Expand(parameters, "").errors.size(), 300u);
 }
 
 TEST(Template, TellsWhatIsWrongWithItself) {

@@ -22,6 +22,7 @@ int ScaleCommand(const Args& args);
 int SuspendCommand(const Args& args);
 int StopCommand(const Args& args);
 int DeleteCommand(const Args& args);
+int FetchCommand(const Args& args);
 int WaitCommand(const Args& args);
 int DoctorCommand(const Args& args);
 int InstallCommand(const Args& args);

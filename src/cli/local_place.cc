@@ -47,25 +47,6 @@ std::string NewestCheckpoint(const std::string& directory) {
   return newest;
 }
 
-// The highest numbered model version below the output directory, as TensorFlow Serving counts them.
-std::string NewestModel(const std::string& output) {
-  int64_t best = -1;
-  std::string path;
-  std::error_code error;
-  for (auto it = std::filesystem::recursive_directory_iterator(output, error);
-       !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
-    if (it->path().filename() != "saved_model.pb") continue;
-    const std::string dir = it->path().parent_path().string();
-    const int64_t version =
-        base::ParseInt(it->path().parent_path().filename().string()).value_or(0);
-    if (version > best) {
-      best = version;
-      path = dir;
-    }
-  }
-  return path;
-}
-
 class FileLogs : public LogSource {
  public:
   FileLogs(const backend::local::JobDir& dir, const LogWish& wish)
@@ -249,6 +230,24 @@ class ThisMachine : public Place {
 };
 
 }  // namespace
+
+std::string NewestModel(const std::string& output) {
+  int64_t best = -1;
+  std::string path;
+  std::error_code error;
+  for (auto it = std::filesystem::recursive_directory_iterator(output, error);
+       !error && it != std::filesystem::recursive_directory_iterator(); it.increment(error)) {
+    if (it->path().filename() != "saved_model.pb") continue;
+    const std::string dir = it->path().parent_path().string();
+    const int64_t version =
+        base::ParseInt(it->path().parent_path().filename().string()).value_or(0);
+    if (version > best) {
+      best = version;
+      path = dir;
+    }
+  }
+  return path;
+}
 
 Kept KeptLocally(const backend::local::JobDir& dir, const std::string& output,
                  const std::string& name) {

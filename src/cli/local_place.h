@@ -11,6 +11,10 @@ namespace cli {
 
 std::unique_ptr<Place> OpenLocalPlace();
 
+// The highest numbered model version below a directory, as TensorFlow Serving counts them; empty
+// when there is none.
+std::string NewestModel(const std::string& output);
+
 // What a job on this machine has left: the newest model and checkpoint that lie there.
 Kept KeptLocally(const backend::local::JobDir& dir, const std::string& output,
                  const std::string& name);

@@ -1,6 +1,11 @@
 #include "cli/made.h"
 
+#include <algorithm>
+#include <random>
+
 #include <fmt/core.h>
+
+#include "kube/api.h"
 
 namespace cli {
 
@@ -15,24 +20,24 @@ std::string MetadataOf(const Json& object, std::string_view key) {
   return metadata ? base::StringOr(*metadata, key) : "";
 }
 
-// Whether all that `part` says is in `whole`; what a server adds may be there as well.
-bool IsIn(const Json& part, const Json& whole) {
-  if (part.is_object()) {
-    for (const auto& [key, value] : part.get_object()) {
-      const Json* there = base::Find(whole, key);
-      if (!there || !IsIn(value, *there)) return false;
-    }
-    return whole.is_object();
-  }
-  if (!part.is_array()) return part == whole;
-  if (!whole.is_array() || part.get_array().size() != whole.get_array().size()) return false;
-  for (size_t i = 0; i < part.get_array().size(); ++i) {
-    if (!IsIn(part.get_array()[i], whole.get_array()[i])) return false;
-  }
-  return true;
+std::string NewWriter() {
+  std::random_device random;
+  return fmt::format("trainyard-{:08x}{:08x}", random(), random());
+}
+
+bool IsBy(const std::string& writer, const Json& object) {
+  const Json* metadata = base::Find(object, "metadata");
+  const Json* writes = metadata ? base::Find(*metadata, "managedFields") : nullptr;
+  return writes && writes->is_array() &&
+         std::ranges::any_of(writes->get_array(), [&](const Json& one) {
+           return base::StringOr(one, "manager") == writer;
+         });
 }
 
 }  // namespace
+
+Made::Made(kube::Server& server, kube::Client& client)
+    : writer_(NewWriter()), client_(client), patient_(server) {}
 
 Made::~Made() {
   if (auto undone = TakeBack(); !undone)
@@ -44,15 +49,18 @@ void Made::Note(const std::string& path, const Json& object) {
 }
 
 Result<Json> Made::Create(const std::string& path, const Json& object) {
-  auto made = client_.Create(path, object);
+  auto made = client_.Create(kube::WithQuery(path, {{"fieldManager", writer_}}), object);
   if (made) {
     Note(path, *made);
-  } else if (made.error().kind() == ErrorKind::kUnavailable &&
-             !MetadataOf(object, "name").empty()) {
-    auto there = patient_.Get(path + "/" + MetadataOf(object, "name"));
-    if (there && IsIn(object, *there)) Note(path, *there);
+    return made;
   }
-  return made;
+  const bool taken = made.error().kind() == ErrorKind::kTaken;
+  const std::string name = MetadataOf(object, "name");
+  if ((!taken && made.error().kind() != ErrorKind::kUnavailable) || name.empty()) return made;
+  auto there = patient_.Get(path + "/" + name);
+  if (!there || !IsBy(writer_, *there)) return made;
+  Note(path, *there);
+  return taken ? there : made;
 }
 
 Result<> Made::TakeBack() {

@@ -14,14 +14,16 @@ namespace cli {
 class Made {
  public:
   // `client` may be interrupted; taking back may not, and has a client of its own.
-  Made(kube::Server& server, kube::Client& client) : client_(client), patient_(server) {}
+  Made(kube::Server& server, kube::Client& client);
   // Takes everything back unless Keep was called.
   ~Made();
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
 
   // Creates `object` in the collection at `path`. When no answer comes nobody knows whether it was
-  // made: then it is looked for, and is ours if it has all that we sent.
+  // made: then it is looked for. When a request was sent again because its answer was lost, what
+  // has the name already is our own, and that is no error. The server keeps who wrote an object
+  // (managedFields), and each Made writes under a name of its own.
   base::Result<base::Json> Create(const std::string& path, const base::Json& object);
   // What has been made stays.
   void Keep() { objects_.clear(); }
@@ -35,6 +37,7 @@ class Made {
 
   void Note(const std::string& path, const base::Json& object);
 
+  const std::string writer_;
   kube::Client& client_;
   kube::Client patient_;
   std::vector<Object> objects_;

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "api/field_reader.h"
 #include "base/strings.h"
 
 namespace cli {
@@ -49,9 +50,10 @@ std::string NotMadeHere(const std::vector<base::Json>& objects) {
   for (const base::Json& object : objects) {
     const base::Json* metadata = base::Find(object, "metadata");
     const std::string name = metadata ? base::StringOr(*metadata, "name") : "";
-    names.push_back(base::OneLine(base::StringOr(object, "kind") + " " + name));
+    names.push_back(
+        base::OneLine(base::StringOr(object, "kind") + (name.empty() ? "" : " " + name)));
   }
-  return fmt::format("{}: on this machine {} not made", base::Join(names, ", "),
+  return fmt::format("{}: on this machine {} not made", api::Listed(names),
                      names.size() == 1 ? "it is" : "they are");
 }
 

@@ -14,6 +14,8 @@ import subprocess
 import pytest
 
 from docs import run_page
+from fault_proxy import FaultProxy
+from training import mnist
 from yard import BINARY, ROOT, wait_for
 
 KINDS = ("configmaps", "secrets", "services", "pods")
@@ -166,6 +168,18 @@ def test_two_tags_train_side_by_side_to_the_end_and_go_one_by_one(spawner):
     assert spawner.objects() == {}
 
 
+@pytest.mark.skipif(os.environ.get("SOAK") != "1", reason="half a minute more; the test before it has the same without TensorFlow")
+def test_a_collective_of_tensorflow_trains(spawner):
+    template = pod(volumes=[{"name": "data", "hostPath": {"path": mnist()}}])
+    template["spec"]["containers"][0] |= {"volumeMounts": [{"name": "data", "mountPath": "/data"}], "workingDir": "/tmp"}
+    spawner.write("pod.yaml", json.dumps(template))
+    spawner.write("env", "MNIST_DATA=/data\n")
+    spawner.write("command.sh", "python /script/training-script.py --epochs 1 --steps-per-epoch 100\n")
+    spawner.run("-e", "env", "-c", "command.sh", ROOT / "examples/mnist.py")
+    for worker in ("worker0", "worker1"):
+        assert float(spawner.log(worker).split("test accuracy: ")[1].split()[0]) >= 0.8
+
+
 def test_the_built_in_template_runs_under_pod_security_restricted(node, tmp_path, make_namespace):
     spawner = Spawner(node, tmp_path, make_namespace(**{"pod-security.kubernetes.io/enforce": "restricted"}))
     spawner.write("train.py", "import os, tempfile; print(os.getuid(), os.getcwd(), tempfile.TemporaryFile().write(b'x'))")
@@ -251,6 +265,16 @@ def test_a_template_that_the_server_refuses_leaves_nothing(spawner):
     bad = spawner.write("bad.yaml", json.dumps(pod(volumes=[{"name": "Not A Name", "emptyDir": {}}])))
     line = spawner.refused("-e", spawner.write("e", "A=hunter2\n"), "--pod-file", bad, "train.py")
     assert 'pod: POST' in line and "Not A Name" in line and "hunter2" not in line
+
+
+@pytest.mark.parametrize("fault, status", [("lose", 0), ("429", 0), ("500 before", 69), ("500 stored", 69), ("409", 2)])
+def test_a_pod_without_its_answer_is_known_again(spawner, tmp_path, fault, status):
+    with FaultProxy(spawner.cluster.server, spawner.cluster.dir / "pki", "admin") as proxy:
+        spawner.env["KUBECONFIG"] = str(proxy.kubeconfig(tmp_path / "proxied"))
+        proxy.fault("POST pods/worker1#1", fault)
+        spawner.run("-n", spawner.namespace, "--pod-file", "parked.yaml", "train.py", status=status)
+        assert set(spawner.objects()) == (expected("tf-spawner") if status == 0 else set())
+        assert not proxy.violations
 
 
 def test_a_name_that_a_stranger_has_is_left_alone(spawner):

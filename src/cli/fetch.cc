@@ -1,0 +1,281 @@
+// `fetch`: brings home what a job on a cluster has made, through a pod that lives as long as that
+// takes.
+#include <cstdlib>
+
+#include <fmt/core.h>
+#include <poll.h>
+
+#include "api/tfjob.h"
+#include "base/quantity.h"
+#include "base/tar.h"
+#include "cli/cluster.h"
+#include "cli/commands.h"
+#include "cli/findings.h"
+#include "cli/local_place.h"
+#include "cli/made.h"
+#include "cli/place.h"
+#include "cli/progress_line.h"
+#include "cli/refuse.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/unpack.h"
+#include "kube/api.h"
+#include "kube/exec.h"
+
+namespace cli {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using base::Json;
+using base::JsonArray;
+using base::JsonObject;
+using base::Result;
+using namespace std::chrono_literals;
+
+constexpr base::Duration kStartsWithin = 3min;
+constexpr int64_t kPodSeconds = 24 * 3600;  // it ends by itself if we cannot end it
+constexpr std::string_view kMount = "/claim";
+constexpr std::string_view kFallbackImage = "tensorflow/tensorflow:2.15.0";
+
+// Writes what lies below its first argument as a tar, plain files only: a link may lead anywhere.
+constexpr std::string_view kSend = R"PYTHON(
+import os, sys, tarfile
+root = sys.argv[1]
+with tarfile.open(fileobj=sys.stdout.buffer, mode='w|', format=tarfile.GNU_FORMAT) as tar:
+    for folder, folders, files in os.walk(root):
+        for name in sorted(folders) + sorted(files):
+            path = os.path.join(folder, name)
+            if not os.path.islink(path) and (os.path.isdir(path) or os.path.isfile(path)):
+                tar.add(path, os.path.relpath(path, root), recursive=False)
+)PYTHON";
+
+struct Source {
+  std::string claim, path;  // within the claim
+  std::string image;
+};
+
+const Json& At(const Json& object, std::string_view key) {
+  static const Json kNothing;
+  const Json* found = base::Find(object, key);
+  return found ? *found : kNothing;
+}
+
+// Where the output of a job lies; of one that is gone, the claim that was made for it.
+Result<Source> SourceOf(Cluster& cluster, const Args& args, const std::string& name_space,
+                        const std::string& name) {
+  Source out{.image = args.Get("image", kFallbackImage)};
+  std::string where = name + "-output";
+  auto place = TRY(PlaceOf(args));
+  auto job = place->Find(name_space, name);
+  if (job) {
+    const Standing standing = TRY((*job)->Look());
+    where = standing.job.extensions.output;
+    if (where.empty())
+      return base::Invalid(
+          fmt::format("{} keeps no output: it was run with --output none, or its "
+                      "manifest has volumes of its own",
+                      name));
+    const Json* container =
+        api::TensorFlowContainer(standing.job.spec.replicas.begin()->second.pod_template);
+    if (container && !args.Has("image")) out.image = base::StringOr(*container, "image");
+  } else if (job.error().kind() != ErrorKind::kNotFound ||
+             !cluster.client().Get(kube::Path("v1", "persistentvolumeclaims", name_space, where))) {
+    return std::unexpected(job.error());
+  }
+  const size_t slash = where.find('/');
+  const bool url = where.find("://") != std::string::npos;
+  out.claim = url ? where : where.substr(0, slash);
+  if (!url && slash != std::string::npos) out.path = where.substr(slash + 1);
+  return out;
+}
+
+Json FetchPod(const Source& source, const std::string& name) {
+  JsonObject container{
+      {"name", "fetch"},
+      {"image", source.image},
+      {"command", JsonArray{Json("python3"), Json("-c"),
+                            Json(fmt::format("import time; time.sleep({})", kPodSeconds))}},
+      {"volumeMounts",
+       JsonArray{JsonObject{{"name", "claim"}, {"mountPath", kMount}, {"readOnly", true}}}},
+      {"securityContext",
+       JsonObject{{"allowPrivilegeEscalation", false},
+                  {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};
+  return JsonObject{
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata",
+       JsonObject{{"generateName", name + "-fetch-"},
+                  {"labels", JsonObject{{"app.kubernetes.io/managed-by", "trainyard"}}}}},
+      {"spec", JsonObject{{"restartPolicy", "Never"},
+                          {"activeDeadlineSeconds", kPodSeconds},
+                          {"terminationGracePeriodSeconds", 0},
+                          {"automountServiceAccountToken", false},
+                          {"securityContext",
+                           JsonObject{{"runAsNonRoot", true},
+                                      {"runAsUser", 1000},
+                                      {"runAsGroup", 1000},
+                                      {"fsGroup", 1000},
+                                      {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
+                          {"containers", JsonArray{std::move(container)}},
+                          {"volumes", JsonArray{JsonObject{{"name", "claim"},
+                                                           {"persistentVolumeClaim",
+                                                            JsonObject{{"claimName", source.claim},
+                                                                       {"readOnly", true}}}}}}}}};
+}
+
+// What keeps a pod from starting, in its own words; empty: nothing that will not pass.
+std::string TroubleOf(const Json& pod) {
+  const Json& conditions = At(At(pod, "status"), "conditions");
+  if (conditions.is_array()) {
+    for (const Json& condition : conditions.get_array()) {
+      if (base::StringOr(condition, "reason") == "Unschedulable")
+        return "Unschedulable: " + base::StringOr(condition, "message");
+    }
+  }
+  const Json& statuses = At(At(pod, "status"), "containerStatuses");
+  if (!statuses.is_array()) return "";
+  for (const Json& status : statuses.get_array()) {
+    const Json& waiting = At(At(status, "state"), "waiting");
+    const std::string reason = base::StringOr(waiting, "reason");
+    if (!reason.empty() && reason != "ContainerCreating")
+      return reason + ": " + base::StringOr(waiting, "message");
+  }
+  return "";
+}
+
+Result<> WaitUntilRunning(Cluster& cluster, const std::string& path) {
+  ProgressLine line;
+  const base::Time until = io::Now() + kStartsWithin;
+  while (true) {
+    const Json pod = TRY(cluster.client().Get(path));
+    const std::string phase = base::StringOr(At(pod, "status"), "phase");
+    if (phase == "Running") return {};
+    const std::string trouble = TroubleOf(pod);
+    if (phase == "Failed" || phase == "Succeeded" || io::Now() >= until) {
+      const size_t colon = trouble.find(": ");
+      const std::string fix = FixFor(trouble.substr(0, colon), trouble);
+      return std::unexpected(
+          Error(ErrorKind::kUnavailable,
+                fmt::format("the pod that reads the claim does not start{}{}",
+                            trouble.empty() ? "" : ": " + trouble, fix.empty() ? "" : "; " + fix)));
+    }
+    line.Show("waiting for a pod that reads the claim" + (trouble.empty() ? "" : ": " + trouble));
+    cluster.server().Poll(100ms);
+  }
+}
+
+Result<> Receive(Cluster& cluster, const std::string& name_space, const std::string& pod,
+                 const Source& source, io::Unpack& to) {
+  base::TarReader reader(to);
+  auto exec = TRY(kube::Exec::Start(
+      cluster.server(),
+      {.ns = name_space,
+       .pod = pod,
+       .command = {"python3", "-c", std::string(kSend),
+                   std::string(kMount) + (source.path.empty() ? "" : "/" + source.path)}}));
+  ProgressLine line;
+  std::string said;
+  while (!exec->status()) {
+    if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
+    pollfd ready{exec->fd(), static_cast<short>(exec->wants_write() ? POLLIN | POLLOUT : POLLIN),
+                 0};
+    if (!exec->more()) poll(&ready, 1, 100);
+    Result<> fed;
+    TRY(exec->Advance([&](int fd, std::string_view bytes) {
+      if (fd == 2) said += bytes.substr(0, 4096);
+      if (fd == 1 && fed) fed = reader.Feed(bytes);
+    }));
+    TRY(std::move(fed));
+    line.Show(fmt::format("{} files, {}", to.files(), base::FormatBytes(to.bytes())));
+  }
+  const int status = TRY(Result<int>(*exec->status()));
+  if (status != 0)
+    return std::unexpected(
+        Error(ErrorKind::kInternal, fmt::format("reading the claim failed: {}", said)));
+  if (!reader.complete())
+    return std::unexpected(
+        Error(ErrorKind::kUnavailable, "the connection ended before the last file"));
+  return {};
+}
+
+struct Fetched {
+  int64_t files = 0;
+  int64_t bytes = 0;
+};
+
+// Into a directory beside `destination` first, so that nobody ever sees half of it.
+Result<Fetched> Fetch(Cluster& cluster, const std::string& name_space, const std::string& name,
+                      const Source& source, const std::string& destination) {
+  const std::string pods = kube::Path("v1", "pods", name_space);
+  Made made(cluster.server(), cluster.client());
+  const Json pod = TRY(made.Create(pods, FetchPod(source, name)));
+  const std::string pod_name = base::StringOr(At(pod, "metadata"), "name");
+  TRY(WaitUntilRunning(cluster, pods + "/" + pod_name));
+  const std::string part = destination + ".part";
+  TRY(io::RemoveTree(part));
+  TRY(io::MakeDirs(part));
+  Fetched out;
+  const auto received = [&]() -> Result<> {
+    io::Unpack to = TRY(io::Unpack::Into(part));
+    TRY(Receive(cluster, name_space, pod_name, source, to));
+    out = {to.files(), to.bytes()};
+    if (rename(part.c_str(), destination.c_str()) != 0) return base::FromErrno(destination, errno);
+    return {};
+  }();
+  if (!received) {
+    base::IgnoreError(io::RemoveTree(part), "the first error is the one to tell");
+    return std::unexpected(received.error());
+  }
+  return out;
+}
+
+}  // namespace
+
+int FetchCommand(const Args& args) {
+  auto context = ContextOf(args);
+  if (!context) return Refuse(context.error());
+  if (!*context)
+    return Refuse(
+        "jobs of this machine have their output here: trainyard why JOB says where; "
+        "--on kubernetes means a cluster");
+  auto cluster = Cluster::Connect(**context);
+  if (!cluster) return Fail(cluster.error());
+  const std::string space = cluster->NamespaceOf(args);
+  std::string name = args.operand(0);
+  if (name.empty()) {
+    auto latest = FindJob(args);
+    if (!latest) return Fail(latest.error());
+    name = latest->job->name();
+  }
+  auto source = SourceOf(*cluster, args, space, name);
+  if (!source) return Fail(cluster->Explain(source.error()));
+  if (source->claim.find("://") != std::string::npos) {
+    fmt::print("{}\n", source->claim);
+    return 0;
+  }
+  const std::string destination = args.operands().size() > 1 ? args.operand(1) : name;
+  if (io::Exists(destination))
+    return Refuse(fmt::format("{} is there already: name another directory: trainyard fetch {} DIR",
+                              destination, name));
+  CatchInterrupts();
+  auto fetched = Fetch(*cluster, space, name, *source, destination);
+  if (!fetched) {
+    const int status = Fail(cluster->Explain(fetched.error()));
+    return Interrupted() ? 128 + Interrupted() : status;
+  }
+  if (args.json()) {
+    fmt::print("{}\n", base::CompactJson(JsonObject{{"job", name},
+                                                    {"directory", io::AbsolutePath(destination)},
+                                                    {"files", fetched->files},
+                                                    {"bytes", fetched->bytes}}));
+    return 0;
+  }
+  fmt::print("{} files, {}, in {}\n", fetched->files, base::FormatBytes(fetched->bytes),
+             destination);
+  if (const std::string model = NewestModel(destination); !model.empty())
+    fmt::print("  model   {}\n", model);
+  return 0;
+}
+
+}  // namespace cli
