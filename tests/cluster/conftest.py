@@ -6,6 +6,7 @@ from cluster import Cluster
 from lives import Stage
 from trainyard_operator import install_crd, operator
 from trials import make_references
+from yard import write_image
 
 
 def pytest_configure(config):
@@ -21,6 +22,19 @@ def node():
     """A whole Kubernetes, for tests that only look at pods."""
     with Cluster.up(nodes=1) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory):
+    """The archive of trainyard:latest, with the program under test."""
+    return write_image(tmp_path_factory.mktemp("image") / "trainyard.tar")
+
+
+@pytest.fixture(scope="session")
+def with_image(node, image):
+    """A whole Kubernetes whose node has trainyard:latest."""
+    node.load_image(image)
+    return node
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from yard import ROOT, wait_for
 
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
-from lab import control, down, kwok, main, up  # noqa: E402
+from lab import control, down, kwok, main, node, up  # noqa: E402
 from lab.api import Api, ApiError, holds  # noqa: E402
 
 __all__ = ["Api", "ApiError", "Cluster", "holds"]
@@ -104,6 +104,10 @@ class Cluster:
     def play_nodes(self, count):
         """Adds nodes that exist on paper only (tests/cluster/kwok/stages.yaml says what becomes of their pods)."""
         kwok.start(self.state, count)
+
+    def load_image(self, path):
+        """Gives the node the image of an archive, as script/image writes one."""
+        node.import_image(self.state, path)
 
     # -- faults
 

@@ -30,6 +30,12 @@ def wait_for(condition, what, seconds=60):
         time.sleep(0.02)
 
 
+def write_image(target):
+    """Writes the container image of the program under test, and returns where."""
+    subprocess.run([ROOT / "script/image", target], env={**os.environ, "TRAINYARD_BINARY": str(BINARY)}, check=True)
+    return target
+
+
 def alive(pid):
     """Whether a process exists and is no zombie."""
     try:

@@ -56,6 +56,12 @@ OPERATOR = Product("operator", HERE / "operator", (f"{OPERATOR_MODULE}/cmd/train
 # Nodes and pods that exist on paper only, by the thousand.
 KWOK = Product("kwok", HERE / "kwok", ("sigs.k8s.io/kwok/cmd/kwok",), (1, 24))
 
+# For our chart. Of the Kubernetes that the cluster is of, so that most of it is compiled already.
+# Without the stamps `helm template` takes every cluster for one of 1.20.
+HELM = Product("helm", HERE / "helm", ("helm.sh/helm/v3/cmd/helm",), (1, 24), " ".join(["-s -w", *(
+    f"-X helm.sh/helm/v3/pkg/{package}.k8sVersion{name}={value}" for package in ("chartutil", "lint/rules")
+    for name, value in (("Major", "1"), ("Minor", "34")))]))
+
 
 def cache():
     base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"

@@ -9,15 +9,15 @@ read-only, by the OCI runtime (oci-runtime), so a pod need not say anything abou
 Kubernetes tries to pull one without a tag each time.
 """
 
-import hashlib
-import io
-import json
 import pathlib
-import platform
 import shutil
-import tarfile
+import sys
 
 from lab import Failure
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "script"))
+
+from oci_image import Layer, archive  # noqa: E402
 
 PAUSE = "trainyard.test/pause:1"
 SMALL = "trainyard.test/small:1"
@@ -26,59 +26,8 @@ SHARED = ("/usr", "/etc/ssl", "/etc/alternatives")  # of the machine, in the con
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class Layer:
-    """A root file system, as the archive that an image's layer is."""
-
-    def __init__(self):
-        self.bytes = io.BytesIO()
-        self.tar = tarfile.open(fileobj=self.bytes, mode="w", format=tarfile.PAX_FORMAT)
-
-    def entry(self, name, kind, mode, content=b"", target=""):
-        info = tarfile.TarInfo(name.strip("/"))
-        info.type, info.mode, info.size, info.linkname = kind, mode, len(content), target
-        self.tar.addfile(info, io.BytesIO(content))
-
-    def folder(self, *names, mode=0o755):
-        for name in names:
-            self.entry(name, tarfile.DIRTYPE, mode)
-
-    def file(self, name, content, mode=0o644):
-        self.entry(name, tarfile.REGTYPE, mode, content if isinstance(content, bytes) else content.encode())
-
-    def link(self, name, target):
-        self.entry(name, tarfile.SYMTYPE, 0o777, target=target)
-
-    def done(self):
-        self.tar.close()
-        return self.bytes.getvalue()
-
-
-def digest(data):
-    return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
-def archive(target, reference, layer, entrypoint=(), command=(), path=PATH):
-    """Writes an OCI image archive of one layer."""
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    config = json.dumps({
-        "architecture": machine, "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(layer)]},
-        "config": {"Env": [f"PATH={path}"], "Entrypoint": list(entrypoint), "Cmd": list(command)}}).encode()
-    kind = "application/vnd.oci.image."
-
-    def described(data, media_type, **more):
-        return {"mediaType": kind + media_type, "digest": digest(data), "size": len(data), **more}
-
-    manifest = json.dumps({"schemaVersion": 2, "mediaType": kind + "manifest.v1+json",
-                           "config": described(config, "config.v1+json"),
-                           "layers": [described(layer, "layer.v1.tar")]}).encode()
-    index = json.dumps({"schemaVersion": 2, "manifests": [
-        described(manifest, "manifest.v1+json", annotations={"io.containerd.image.name": reference})]}).encode()
-    with tarfile.open(target, "w") as tar:
-        for name, data in [("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'), ("index.json", index),
-                           *((f"blobs/{digest(data).replace(':', '/')}", data) for data in (layer, config, manifest))]:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
+def write(target, reference, layer, path=PATH, **config):
+    archive(target, reference, layer.done(), {"Env": [f"PATH={path}"], **config})
 
 
 def accounts(layer):
@@ -92,7 +41,7 @@ def accounts(layer):
 def write_pause(target, program):
     layer = Layer()
     layer.file("pause", pathlib.Path(program).read_bytes(), 0o755)
-    archive(target, PAUSE, layer.done(), ["/pause"])
+    write(target, PAUSE, layer, Entrypoint=["/pause"])
 
 
 def write_small(target):
@@ -106,7 +55,7 @@ def write_small(target):
     for name in ("awk", "cat", "dd", "echo", "env", "false", "hostname", "id", "kill", "ls", "mkdir", "nc", "nslookup",
                  "ps", "rm", "sh", "sleep", "tail", "test", "touch", "true", "wc"):
         layer.link(f"bin/{name}", "busybox")
-    archive(target, SMALL, layer.done(), command=["sh"], path="/bin")
+    write(target, SMALL, layer, "/bin", Cmd=["sh"])
 
 
 def write_tensorflow(target, version, python):
@@ -119,7 +68,7 @@ def write_tensorflow(target, version, python):
             layer.link(name, f"usr/{name}")
     layer.file("etc/ld.so.cache", pathlib.Path("/etc/ld.so.cache").read_bytes())
     path = f"{pathlib.Path(python).parent}:{PATH}"
-    archive(target, TENSORFLOW + version, layer.done(), command=["python"], path=path)
+    write(target, TENSORFLOW + version, layer, path, Cmd=["python"])
 
 
 def shared_folders(python):

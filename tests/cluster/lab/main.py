@@ -27,6 +27,7 @@ def parser():
     build = commands.add_parser("build")
     build.add_argument("--with-go-operator", action="store_true", help="also the training-operator in Go")
     build.add_argument("--with-kwok", action="store_true", help="also kwok, which plays nodes and pods")
+    build.add_argument("--with-helm", action="store_true", help="also helm, for the chart in deploy/helm")
     start = commands.add_parser("up")
     start.add_argument("--name", default="default")
     start.add_argument("--nodes", type=int, choices=(0, 1), default=0)
@@ -93,6 +94,8 @@ def run(words):
                 print(binaries.ensure(binaries.OPERATOR))
             if options.with_kwok:
                 print(binaries.ensure(binaries.KWOK))
+            if options.with_helm:
+                print(binaries.ensure(binaries.HELM))
         case "up":
             tell(up.up(options.name, options.nodes, options.fsync, options.audit))
         case "down":

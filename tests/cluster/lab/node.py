@@ -76,9 +76,13 @@ def write_images(cluster):
     write_json(cluster.dir / "image-mounts.json", mounts)
 
 
+def import_image(cluster, path):
+    run("ctr", f"--address={cluster.dir}/containerd.sock", "--namespace=k8s.io", "images", "import", path)
+
+
 def import_images(cluster):
     for path in sorted((cluster.dir / "images").iterdir()):
-        run("ctr", f"--address={cluster.dir}/containerd.sock", "--namespace=k8s.io", "images", "import", path)
+        import_image(cluster, path)
 
 
 def prepare(cluster):

@@ -1,0 +1,91 @@
+"""The chart in deploy/helm: it makes what deploy/ has, and Helm installs it."""
+
+import json
+import os
+import subprocess
+
+import pytest
+import yaml
+
+from lab import binaries
+from trainyard_operator import SYSTEM
+from yard import ROOT
+
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "helm/trainyard"
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory):
+    """Runs Helm, with nothing of the user's; returns what it writes."""
+    program = binaries.ensure(binaries.HELM) / "helm"
+    home = tmp_path_factory.mktemp("helm")
+    env = {"PATH": os.environ["PATH"], **{f"HELM_{kind}_HOME": str(home / kind) for kind in ("CACHE", "CONFIG", "DATA")}}
+
+    def run(*words, status=0, **values):
+        done = subprocess.run([program, *map(str, words), *(f"--set-json={name}={json.dumps(value)}" for name, value in values.items())],
+                              capture_output=True, text=True, env=env)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr * (status != 0)
+    return run
+
+
+def rendered(helm, **values):
+    """The objects that the chart makes, by kind and name."""
+    return objects(helm("template", "trainyard", CHART, f"--namespace={SYSTEM}", "--include-crds", **values))
+
+
+def objects(*texts):
+    found = [value for text in texts for value in yaml.safe_load_all(text) if value]
+    by_name = {(value["kind"], value["metadata"]["name"]): value for value in found}
+    assert len(by_name) == len(found)
+    return by_name
+
+
+def manifests(*names):
+    return objects(*((DEPLOY / f"{name}.yaml").read_text() for name in names))
+
+
+def operator_of(found):
+    return found["Deployment", "trainyard-operator"]["spec"]
+
+
+def test_the_chart_makes_what_the_manifests_have(helm):
+    wanted = manifests("crd", "rbac", "operator")
+    assert rendered(helm, createNamespace=True) == wanted
+    del wanted["Namespace", SYSTEM]  # that is `helm install --create-namespace`
+    assert rendered(helm) == wanted
+
+
+def test_for_one_namespace_the_rights_are_those_of_one_namespace(helm):
+    wanted = manifests("crd", "rbac-namespaced", "operator")
+    operator_of(wanted)["template"]["spec"]["containers"][0]["args"].append(f"--namespace={SYSTEM}")
+    assert rendered(helm, createNamespace=True, namespaced=True) == wanted
+
+
+def test_values_reach_the_deployment(helm):
+    spec = operator_of(rendered(helm, image="registry.example/trainyard:1", replicas=2, gangScheduler="volcano",
+                                extraArgs=["--leader-election-id=other"], resources={"limits": {"memory": "1Gi"}}))
+    container = spec["template"]["spec"]["containers"][0]
+    assert (spec["replicas"], container["image"]) == (2, "registry.example/trainyard:1")
+    assert container["args"] == ["operator", "--leader-elect", "--gang-scheduler-name=volcano", "--leader-election-id=other"]
+    assert container["resources"]["limits"] == {"memory": "1Gi"}
+
+
+def test_a_value_that_does_not_exist_is_refused(helm):
+    assert "gangSchedular" in helm("template", "trainyard", CHART, status=1, gangSchedular="volcano")
+
+
+def test_helm_finds_nothing_to_say_about_the_chart(helm):
+    assert "WARNING" not in helm("lint", "--strict", CHART)
+
+
+def test_helm_installs_the_chart_and_takes_it_away(helm, tfjobs):
+    where = ["--kubeconfig", tfjobs.kubeconfig, "--namespace=by-helm"]
+    helm("install", "trainyard", CHART, *where, "--create-namespace", namespaced=True)
+    made = tfjobs.json("get", "deployment", "trainyard-operator", "-n", "by-helm")
+    assert made["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--namespace=by-helm"
+    helm("upgrade", "trainyard", CHART, *where, namespaced=True, replicas=0)
+    helm("uninstall", "trainyard", *where)
+    assert not tfjobs.json("get", "deployments,roles,serviceaccounts", "-l", "app.kubernetes.io/managed-by=Helm", "-n", "by-helm")["items"]
+    assert tfjobs.json("get", "crd", "tfjobs.kubeflow.org")
