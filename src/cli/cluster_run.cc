@@ -205,8 +205,9 @@ int RunOnCluster(const Args& args, const std::string& context) {
   if (!args.json()) {
     io::WriteOut(
         1, Header(*stored->value, Where(*cluster, space), plan->plan.script_text, plan->image));
+    io::WriteOut(1, fmt::format("  kept by {}\n", keeper.why));
   }
-  return AttendOrLeave(*cluster, args, space, stored->key.name);
+  return AttendOrLeave(*cluster, keeper.store, args, space, stored->key.name);
 }
 
 int ResumeOnCluster(const Args& args, const std::string& context) {

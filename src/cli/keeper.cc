@@ -94,10 +94,8 @@ Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args, const std::strin
 Result<> StartMasterAgain(Cluster& cluster, const std::string& name_space, const std::string& job) {
   const std::string path = kube::Path("batch/v1", "jobs", name_space, job + "-master");
   Json master = TRY(cluster.client().Get(path));
-  const Json* status = base::Find(master, "status");
-  const bool ended = status && base::Find(*status, "completionTime");
-  if (!ended) return {};
-  // A Job that has ended cannot be started again: one like it takes its place.
+  // A Job that has ended cannot be started again, and whether this one is about to nobody can tell:
+  // one like it takes its place. Two masters for a moment do no harm.
   JsonObject& object = master.get_object();
   const kube::Response gone = TRY(
       cluster.client().Call({.method = "DELETE", .path = path + "?propagationPolicy=Background"}));

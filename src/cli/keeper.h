@@ -23,7 +23,7 @@ struct Keeper {
 base::Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args,
                                   const std::string& name_space);
 
-// The master of a job that is to run again; one that is still at it is left alone.
+// Another master for a job that is to run again.
 base::Result<> StartMasterAgain(Cluster& cluster, const std::string& name_space,
                                 const std::string& job);
 
