@@ -80,11 +80,11 @@ Result<bool> Cluster::May(const std::string& verb, const std::string& group,
 }
 
 Error Cluster::Explain(const Error& error) const {
-  if (error.kind() == ErrorKind::kUnavailable && !Interrupted()) {
-    return Error(error.kind(), fmt::format("the cluster of context {} ({}) does not do it: {}",
-                                           context(), server_->access().server, error.text()));
-  }
-  return error;
+  // What a client could not ask begins with what it asked; the rest is somebody's own words.
+  const bool asked = error.text().find(" /api") < sizeof "DELETE";
+  if (error.kind() != ErrorKind::kUnavailable || !asked || Interrupted()) return error;
+  return Error(error.kind(), fmt::format("no answer from the cluster of context {} ({}): {}",
+                                         context(), server_->access().server, error.text()));
 }
 
 }  // namespace cli

@@ -140,8 +140,9 @@ Result<Json> MakeNamed(Cluster& cluster, const Keeper& keeper, const ClusterPlan
   }
 }
 
-std::string Where(const Cluster& cluster, const std::string& name_space) {
-  return fmt::format("kubernetes:{}/{}", cluster.context(), name_space);
+std::string Where(const Cluster& cluster, const std::string& name_space, Store store) {
+  return fmt::format("kubernetes:{}/{} by {}", cluster.context(), name_space,
+                     store == Store::kTfJobs ? "the operator" : "a master of its own");
 }
 
 int AttendOrLeave(Cluster& cluster, Store store, const Args& args, const std::string& name_space,
@@ -203,9 +204,9 @@ int RunOnCluster(const Args& args, const std::string& context) {
   const auto stored = backend::cluster::ReadJob(*made);
   if (!stored) return Refuse("the server answered with no TFJob");
   if (!args.json()) {
-    io::WriteOut(
-        1, Header(*stored->value, Where(*cluster, space), plan->plan.script_text, plan->image));
-    io::WriteOut(1, fmt::format("  kept by {}\n", keeper.why));
+    io::WriteOut(1, Header(*stored->value, Where(*cluster, space, keeper.store),
+                           plan->plan.script_text, plan->image));
+    if (!keeper.why.empty()) io::WriteOut(1, fmt::format("trainyard: {}\n", keeper.why));
   }
   return AttendOrLeave(*cluster, keeper.store, args, space, stored->key.name);
 }
@@ -240,7 +241,7 @@ int ResumeOnCluster(const Args& args, const std::string& context) {
   if (!args.json()) {
     const Json* container =
         api::TensorFlowContainer(now.spec.replicas.begin()->second.pod_template);
-    io::WriteOut(1, Header(now, Where(*cluster, space), "",
+    io::WriteOut(1, Header(now, Where(*cluster, space, *store), "",
                            container ? base::StringOr(*container, "image") : ""));
   }
   return AttendOrLeave(*cluster, *store, args, space, name);

@@ -76,17 +76,15 @@ Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args, const std::strin
   const std::string wish = TRY(args.OneOf("keeper", "", {"operator", "master"}));
   Keeper out{.image = args.Get("master-image", kMasterImage),
              .service_account = args.Get("service-account")};
-  std::string why = "as asked for";
   if (wish != "master") {
-    why = TRY(WhyNoTfJobs(cluster, name_space));
-    out.why = "the operator";
+    const std::string why = TRY(WhyNoTfJobs(cluster, name_space));
     if (why.empty()) return out;
     if (wish == "operator")
       return base::Invalid(
           fmt::format("--keeper operator: {}: trainyard install, or --keeper master", why));
+    out.why = why + ": the job gets a master of its own, a pod beside it";
   }
   out.store = Store::kConfigMaps;
-  out.why = "a master of its own: " + why;
   TRY(CheckMayHaveMaster(cluster, name_space, out));
   return out;
 }

@@ -13,7 +13,7 @@ namespace cli {
 
 struct Keeper {
   Store store = Store::kTfJobs;
-  std::string why;  // "the operator", "a master of its own: this cluster does not know TFJobs"
+  std::string why;  // no operator, if it could not be that: "this cluster does not know TFJobs"
   std::string image, service_account;  // of a master
   bool with_events = true;
 

@@ -33,7 +33,8 @@ kube::LogQuery QueryFor(const Pod& pod, std::optional<int64_t> since_seconds) {
           .pod = pod.key.name,
           .container = std::string(api::kContainerName),
           .timestamps = true,
-          .since_seconds = since_seconds};
+          .since_seconds = since_seconds,
+          .uid = pod.uid};
 }
 
 // The container was started, so there is something to read.
@@ -56,17 +57,24 @@ void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaI
   for (const Pod* pod : pods) {
     const ReplicaId id = pod->replica.id;
     if (!HasLog(*pod) || !IsChosen(chosen, id) || follows_.contains(pod->uid)) continue;
+    Forget(pod->key.name);
     // What the one before it said of its progress says nothing of this one.
     if (!seen_.insert(id).second)
       taken_.push_back(
           {.id = id,
            .bytes = fmt::format("{}attempt {}\n", backend::local::kMark, pod->replica.attempt)});
+    names_[pod->key.name] = pod->uid;
     follows_[pod->uid] = std::make_unique<kube::LogFollow>(
         transport_, QueryFor(*pod, since_seconds),
         [this, id](std::string_view line, std::string_view when) {
           taken_.push_back({.id = id, .time = TimeOf(when), .bytes = std::string(line) + "\n"});
         });
   }
+}
+
+// A log is found by the name of its pod: whoever still follows the one before would read this one's.
+void PodLogs::Forget(const std::string& name) {
+  if (const auto before = names_.find(name); before != names_.end()) follows_.erase(before->second);
 }
 
 void PodLogs::Advance(Time now) {

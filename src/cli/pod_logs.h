@@ -34,8 +34,11 @@ class PodLogs {
   bool ended() const;
 
  private:
+  void Forget(const std::string& name);
+
   kube::Transport& transport_;
   std::map<std::string, std::unique_ptr<kube::LogFollow>> follows_;  // by the UID of the pod
+  std::map<std::string, std::string> names_;  // of pods, and the UIDs of those that are followed
   std::set<api::ReplicaId> seen_;
   std::vector<TimedChunk> taken_;
 };

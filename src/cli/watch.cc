@@ -13,6 +13,7 @@ using api::ReplicaId;
 using api::Role;
 
 constexpr size_t kMostMetrics = 32;
+constexpr std::string_view kOfEpoch = "epoch_";
 constexpr uint64_t kEventBytesAtOnce = 64 << 20;
 
 }  // namespace
@@ -62,6 +63,9 @@ api::Progress JobWatch::ReadProgress(const api::Job& job, base::Time now) {
   for (const auto& [run, series] : event_files_.runs()) {
     for (const auto& [tag, values] : series) {
       if (!values.latest() || progress.metrics.size() >= kMostMetrics) continue;
+      // Keras' own names for what its log lines have said already.
+      if (tag.starts_with(kOfEpoch) && progress.metrics.contains(tag.substr(kOfEpoch.size())))
+        continue;
       progress.metrics.try_emplace(run == "." ? tag : run + "/" + tag, values.latest()->value);
       if (!progress.step) progress.step = values.latest()->step;
     }

@@ -211,6 +211,7 @@ void LogFollow::State::TakeEnd(base::Result<Response> answer) {
   const int status = answer ? answer->status : 0;
   ended = !(status == 0 || status == 429 || status >= 500 ||
             (status == 400 && HasNotStarted(error->text())));
+  looks = !query.uid.empty();
   Again(answer ? answer->retry_after : std::nullopt);
 }
 
@@ -219,6 +220,11 @@ void LogFollow::State::TakePod(base::Result<Response> answer) {
   error = answer ? ErrorOf(*answer) : answer.error();
   const auto pod = error ? base::Result<Json>(Json()) : base::ParseJson(answer->body);
   if (!error && !pod) error = pod.error();
+  const Json* metadata = pod ? base::Find(*pod, "metadata") : nullptr;
+  if (!error && !query.uid.empty() && (!metadata || base::StringOr(*metadata, "uid") != query.uid)) {
+    ended = true;  // as if it were gone
+    return;
+  }
   if (!error) {
     looks = false;
     is_over = IsOver(*pod, query.container);

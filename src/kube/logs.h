@@ -20,6 +20,7 @@ struct LogQuery {
   bool timestamps = false;
   bool previous = false;  // of the container before its last restart
   std::optional<int64_t> tail_lines, since_seconds;
+  std::string uid = "";  // followed is this very pod, not a successor of its name; empty: either
 };
 
 // Where to GET it: as text, not JSON.

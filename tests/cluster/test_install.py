@@ -41,7 +41,7 @@ def test_it_is_ready_doctor_is_content_and_nothing_is_left(with_image, yard):
     assert "first succeeded" in job
     assert "1 TFJob would be deleted with it" in yard.refused("uninstall", "--yes")
     yard.run("delete", "first")
-    with_image.kubectl("delete", "pv", "free")
+    with_image.kubectl("delete", "pv", "free", "--wait=false")
 
     assert "delete  Namespace trainyard-system" in yard.run("uninstall", "--yes")
     assert everything(with_image) == before

@@ -40,7 +40,9 @@ def test_a_master_keeps_the_job_to_its_end(there):
     assert there.wait_for_pods("mine", "worker-0", "worker-1") == before
     there.touch("mine", "worker-0", "worker-1")
     out = there.end(job, seconds=60)
-    assert "mine succeeded" in out and "kept by a master of its own: " in out
+    assert "mine succeeded" in out
+    assert f"/{there.namespace} by a master of its own · 2 workers" in out.splitlines()[0]
+    assert ": the job gets a master of its own" in out.splitlines()[1]
     status = json.loads(there.run("get", "-o", "json"))["status"]
     assert status["disruptions"] == 1 and status["restarts"] == 0
     # It has ended with its job, well.

@@ -34,7 +34,7 @@ def test_a_script_runs_to_its_end_and_nothing_is_left_after_delete(there):
     assert ["worker/0", "hello from worker 0"] in lines
     assert ["worker/1", "hello from worker 1"] in lines
     assert "train-1 succeeded" in out
-    assert out.splitlines()[0].startswith(f"train-1 · kubernetes:") and "2 workers · code " in out
+    assert out.splitlines()[0].startswith("train-1 · kubernetes:") and " by the operator · 2 workers · code " in out
     assert there.status("train-1")["verdict"]["result"] == "succeeded"
     assert "train-1  Succeeded" in there.run("ps")
     assert there.run("wait").startswith("✓ train-1 succeeded")

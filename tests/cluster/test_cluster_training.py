@@ -1,0 +1,104 @@
+"""`run` with real TensorFlow on a real cluster: the same words as on one machine, and a model that comes home."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from there import IMAGE, There
+from training import mnist
+from yard import ROOT, wait_for
+
+MNIST = ROOT / "examples/mnist.py"
+PLACES = re.compile(r"  (model|kept|logs|next) ")
+PROGRESS = re.compile(r"\d+/\d+ - loss")
+# TensorFlow says these or not as it pleases: what the threads of a process that is about to end see of each other.
+CHANCE = re.compile(r"coordination_service|Local rendezvous|UNAVAILABLE|CANCELLED|rpc error|Ignoring error|Cancelled|SIGTERM caught")
+
+
+def said_by(transcript, job):
+    """What each replica said and what became of the job, without times, numbers, addresses, progress and our own words in
+    between. Sorted: of lines that two replicas say at once, one stands for both."""
+    lines = {}
+    for line in transcript.splitlines()[1:]:
+        if PLACES.match(line) or line.startswith("trainyard: "):
+            continue
+        replicas, text = ["the job"], line
+        if match := re.match(r"(\w+)/(\d+|\* x(\d+)) +(.*)", line):
+            replicas = [f"{match[1]}/{i}" for i in range(int(match[3]))] if match[3] else [f"{match[1]}/{match[2]}"]
+            text = match[4]
+        if PROGRESS.match(text) or CHANCE.search(text):
+            continue
+        text = re.sub(r"grpc://\S+", "grpc://ADDRESS", text)
+        text = re.sub(r"/\S+/output/", "OUTPUT/", re.sub(rf"\b{job}\b", "JOB", text))
+        text = re.sub(r"after \S+", "after TIME", re.sub(r"\d+(\.\d+)?", "N", text).split("; the last time ")[0])
+        for replica in replicas:
+            lines.setdefault(replica, []).append(text)
+    return {replica: sorted(said) for replica, said in lines.items()}
+
+
+@pytest.fixture
+def volume(operated, tmp_path):
+    """A volume that any pod may write to, as `trainyard run` asks for one by default."""
+    folder = tmp_path / "volume"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    operated.kubectl("apply", "-f", "-", input=json.dumps(
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "training"},
+         "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": str(folder)}}}))
+    yield folder
+    operated.kubectl("delete", "pv", "training", "--wait=false")
+
+
+@pytest.fixture
+def there(operated, tmp_path):
+    # The data lies in a folder of the machine, which only a lenient namespace lets a pod see.
+    yard = There(tmp_path / "home", operated, "training", security="privileged")
+    yard.pod = yard.script(json.dumps({"spec": {
+        "shareProcessNamespace": True, "terminationGracePeriodSeconds": 1, "volumes": [{"name": "data", "hostPath": {"path": mnist()}}],
+        "containers": [{"name": "tensorflow", "image": IMAGE, "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+                        "env": [{"name": "MNIST_DATA", "value": "/data"}, {"name": "HOME", "value": "/tmp"}]}]}}), "pod.json")
+    yield yard
+    yard.close()
+
+
+def steps(text):
+    """How many different numbers of steps were told of."""
+    return len(set(re.findall(r"(\d+)/\d+ - loss", text)))
+
+
+def test_a_pod_is_deleted_on_the_way_and_the_model_comes_home(there, volume):
+    arguments = ["-w", 2, MNIST, "--", "--epochs", 1, "--steps-per-epoch", 300, "--checkpoint-every", 40]
+    with (there.home / "out").open("w") as out:
+        run = there.start("run", "--pod-file", there.pod, *arguments, stdout=out)
+    text = lambda: (there.home / "out").read_text()  # noqa: E731
+    wait_for(lambda: steps(text()) >= 4 or run.poll() is not None, "it trains", 180)
+    first = {name: pod["metadata"]["uid"] for name, pod in there.pods("mnist-1").items()}
+    there.kubectl("delete", "pod", "mnist-1-worker-1", "--wait=false")
+    there.end(run, seconds=300)
+    assert {name: pod["metadata"]["uid"] for name, pod in there.pods("mnist-1").items()}.items().isdisjoint(first.items())
+    assert there.status("mnist-1")["disruptions"] == 1
+    assert "resuming from step" in text()
+
+    # The same on this machine, a worker killed on the way.
+    python = subprocess.run([ROOT / "script/python-env", "2.15"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    with (there.home / "here").open("w") as out:
+        here = there.start("run", "--python", python, *arguments, stdout=out,
+                           env={"TRAINYARD_ON": "local", "MNIST_DATA": mnist()})
+    wait_for(lambda: steps((there.home / "here").read_text()) >= 4, "it trains here", 180)
+    there.kill(*there.replica_pids("mnist-1", "worker-1"))
+    there.end(here, seconds=300)
+    assert said_by(text(), "mnist-1") == said_by((there.home / "here").read_text(), "mnist-1")
+
+    # Its pods are gone, and so is the job: the output is not.
+    there.run("delete")
+    out = there.run("fetch", "mnist-1", "home", "-i", IMAGE)
+    assert out.endswith("  model   home/output/1\n")
+    loads = "import sys, tensorflow as tf; m = tf.saved_model.load(sys.argv[1]); print(sorted(m.signatures))"
+    done = subprocess.run([python, "-c", loads, there.home / "home/output/1"], capture_output=True, text=True,
+                          env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
+    assert done.stdout == "['serving_default']\n", done.stderr
+    assert "mnist-1 deleted\n" == there.run("delete", "mnist-1", "--with-output")
+    there.cluster.wait(lambda: there.objects() == [], "nothing is left")
