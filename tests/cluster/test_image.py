@@ -9,11 +9,10 @@ import pytest
 
 from cluster import holds
 from jobs import create, namespace, path
+from samples import RESTRICTED
 from yard import BINARY, ROOT, write_image
 
 DEPLOY = ROOT / "deploy"
-RESTRICTED = {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
-              "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_the_same_program_gives_the_same_image(image, tmp_path):
