@@ -38,14 +38,15 @@ constexpr int kExitStopped = 65;
 
 class Attendance : private Scene {
  public:
-  Attendance(Cluster& cluster, const std::string& name_space, const std::string& name,
+  Attendance(Cluster& cluster, Store store, const std::string& name_space, const std::string& name,
              const AttendOptions& options)
       : cluster_(cluster),
+        store_(store),
         server_(cluster.server()),
         options_(options),
         name_space_(name_space),
         name_(name),
-        follow_(server_, server_, name_space, name),
+        follow_(cluster.door(store), server_, name_space, name),
         logs_(server_),
         lines_(options.raw),
         display_(false, options.json),
@@ -69,6 +70,7 @@ class Attendance : private Scene {
   std::map<ReplicaId, Used> Measure(Time) override { return {}; }
 
   Cluster& cluster_;
+  const Store store_;
   kube::Server& server_;
   const AttendOptions options_;
   const std::string name_space_, name_;
@@ -152,7 +154,10 @@ void Attendance::ReadLogs(Time now) {
 void Attendance::Tell(Time now) {
   std::string trouble = follow_.trouble();
   if (trouble.empty() && seen_ && job_.status.conditions.empty() && !api::IsTerminal(job_.status))
-    trouble = "no operator has taken up the job yet: trainyard install" + options_.again;
+    trouble = store_ == Store::kTfJobs
+                  ? "no operator has taken up the job yet: trainyard install" + options_.again
+                  : fmt::format("its master does not run yet: kubectl -n {} describe job {}-master",
+                                name_space_, name_);
   if (trouble.empty()) {
     for (const Trouble& of_pods : TroublesOf(follow_.pods()))
       trouble = of_pods.what + (of_pods.fix.empty() ? "" : "; " + of_pods.fix);
@@ -187,7 +192,7 @@ void Attendance::HandleSignal(int signal) {
   interrupted_ = signal;
   display_.set_note("stopping: Ctrl-C again to leave it to the cluster");
   const std::string by = signal == SIGINT ? "Ctrl-C" : fmt::format("SIG{}", sigabbrev_np(signal));
-  if (auto wished = WishStop(cluster_, name_space_, name_, by); !wished)
+  if (auto wished = WishStop(cluster_, store_, name_space_, name_, by); !wished)
     display_.Say("cannot stop it: " + wished.error().text());
 }
 
@@ -226,9 +231,9 @@ std::optional<std::string> Attendance::StateOf(ReplicaId id) const {
 
 }  // namespace
 
-int Attend(Cluster& cluster, const std::string& name_space, const std::string& name,
+int Attend(Cluster& cluster, Store store, const std::string& name_space, const std::string& name,
            const AttendOptions& options) {
-  return Attendance(cluster, name_space, name, options).Run();
+  return Attendance(cluster, store, name_space, name, options).Run();
 }
 
 }  // namespace cli

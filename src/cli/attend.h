@@ -17,7 +17,7 @@ struct AttendOptions {
 };
 
 // Returns the exit status of `trainyard run`.
-int Attend(Cluster& cluster, const std::string& name_space, const std::string& name,
+int Attend(Cluster& cluster, Store store, const std::string& name_space, const std::string& name,
            const AttendOptions& options);
 
 }  // namespace cli

@@ -46,7 +46,15 @@ Result<std::optional<std::string>> ContextOf(const Args& args, const std::string
 
 Cluster::Cluster(std::unique_ptr<kube::Server> server)
     : server_(std::move(server)),
-      client_(std::make_unique<kube::Client>(*server_, [] { return Interrupted() != 0; })) {}
+      client_(std::make_unique<kube::Client>(*server_, [] { return Interrupted() != 0; })),
+      config_maps_(std::make_unique<backend::cluster::ConfigMapJobs>(*server_)),
+      kept_(std::make_unique<kube::Client>(*server_, *config_maps_,
+                                           [] { return Interrupted() != 0; })) {}
+
+kube::Transport& Cluster::door(Store store) const {
+  if (store == Store::kTfJobs) return *server_;
+  return *config_maps_;
+}
 
 Result<Cluster> Cluster::Connect(const std::string& context) {
   kube::Access access = TRY(kube::FindAccess(kube::Where::FromEnvironment(context), io::Now()));

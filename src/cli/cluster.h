@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "backend/cluster/config_map_jobs.h"
 #include "base/result.h"
 #include "cli/args.h"
 #include "kube/client.h"
@@ -17,6 +18,10 @@ namespace cli {
 base::Result<std::optional<std::string>> ContextOf(const Args& args,
                                                    const std::string& unless_said = "local");
 
+// How a job is kept: as a TFJob that an operator looks after, or in a ConfigMap by a master of its
+// own.
+enum class Store { kTfJobs, kConfigMaps };
+
 class Cluster {
  public:
   // Finds the cluster and says nothing to it yet. Warnings about the kubeconfig go to standard
@@ -25,6 +30,9 @@ class Cluster {
 
   kube::Server& server() const { return *server_; }
   kube::Client& client() const { return *client_; }
+  // The same to whoever asks for TFJobs, however they are kept.
+  kube::Client& jobs(Store store) const { return *(store == Store::kTfJobs ? client_ : kept_); }
+  kube::Transport& door(Store store) const;
   const std::string& context() const { return server_->access().context; }
   // The one that the context means.
   const std::string& name_space() const { return server_->access().ns; }
@@ -44,6 +52,8 @@ class Cluster {
 
   std::unique_ptr<kube::Server> server_;
   std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<backend::cluster::ConfigMapJobs> config_maps_;
+  std::unique_ptr<kube::Client> kept_;  // through the door of config_maps_
 };
 
 // From here on Ctrl-C and SIGTERM end what a client waits for, and the command cleans up.

@@ -31,6 +31,8 @@ using base::Time;
 using namespace std::chrono_literals;
 
 constexpr base::Duration kMoment = 200ms;
+// Whoever keeps a job answers a wish within seconds; after this long, nobody does.
+constexpr base::Duration kHeededWithin = 60s;
 // A cluster that is away longer than this is told, and not waited for any more.
 constexpr base::Duration kPatience = 2min;
 
@@ -61,9 +63,9 @@ std::string TimeOfEvent(const Json& event) {
 
 class FollowedLogs : public LogSource {
  public:
-  FollowedLogs(Cluster& cluster, const PlacedJob& job, const LogWish& wish)
+  FollowedLogs(Cluster& cluster, Store store, const PlacedJob& job, const LogWish& wish)
       : server_(cluster.server()),
-        follow_(cluster.server(), cluster.server(), job.name_space(), job.name()),
+        follow_(cluster.door(store), cluster.server(), job.name_space(), job.name()),
         logs_(cluster.server()),
         chosen_(wish.replicas.begin(), wish.replicas.end()),
         since_(SecondsSince(wish.since)) {}
@@ -118,9 +120,9 @@ class LogsOnce : public LogSource {
 
 class JobThere : public PlacedJob {
  public:
-  JobThere(Cluster& cluster, std::string again, const std::string& name_space,
+  JobThere(Cluster& cluster, Store store, std::string again, const std::string& name_space,
            const std::string& name)
-      : PlacedJob(name_space, name), cluster_(cluster), again_(std::move(again)) {}
+      : PlacedJob(name_space, name), cluster_(cluster), store_(store), again_(std::move(again)) {}
 
   Result<Standing> Look() override {
     const StoredJob stored = TRY(Load());
@@ -149,8 +151,7 @@ class JobThere : public PlacedJob {
   Result<std::vector<Trouble>> Troubles(const Standing& standing) override {
     const api::JobStatus& status = standing.job.status;
     if (api::IsTerminal(status)) return std::vector<Trouble>();
-    if (status.conditions.empty())
-      return std::vector<Trouble>{{"no operator has taken it up", "trainyard install" + again_}};
+    if (status.conditions.empty()) return std::vector<Trouble>{NobodyKeepsIt()};
     const std::vector<Pod> pods = TRY(Pods());
     std::vector<const Pod*> pointers;
     for (const Pod& pod : pods) pointers.push_back(&pod);
@@ -166,7 +167,7 @@ class JobThere : public PlacedJob {
   }
 
   Result<std::unique_ptr<LogSource>> OpenLogs(const LogWish& wish) override {
-    if (wish.follow) return std::make_unique<FollowedLogs>(cluster_, *this, wish);
+    if (wish.follow) return std::make_unique<FollowedLogs>(cluster_, store_, *this, wish);
     const std::vector<Pod> pods = TRY(Pods());
     std::vector<const Pod*> pointers;
     for (const Pod& pod : pods) pointers.push_back(&pod);
@@ -194,11 +195,13 @@ class JobThere : public PlacedJob {
   }
 
   Result<> Suspend() override {
+    wished_ = true;
     return Patch({{"spec", JsonObject{{"runPolicy", JsonObject{{"suspend", true}}}}}});
   }
 
   Result<> Stop(const std::string& by) override {
-    return WishStop(cluster_, name_space(), name(), by);
+    wished_ = true;
+    return WishStop(cluster_, store_, name_space(), name(), by);
   }
 
   Result<bool> WaitUntilOver(std::optional<Time> until) override {
@@ -211,7 +214,7 @@ class JobThere : public PlacedJob {
     std::string output;
     if (auto stored = Load()) {
       output = stored->value->extensions.output;
-      TRY(cluster_.client().Delete(JobPath(name_space(), name()), stored->uid));
+      TRY(cluster_.jobs(store_).Delete(JobPath(name_space(), name()), stored->uid));
       TRY(Wait(std::nullopt, [](const JobFollow& follow) {
         return follow.synced() && !follow.job() && follow.pods().empty();
       }));
@@ -230,7 +233,7 @@ class JobThere : public PlacedJob {
 
  private:
   Result<StoredJob> Load() {
-    const Json object = TRY(cluster_.client().Get(JobPath(name_space(), name())));
+    const Json object = TRY(cluster_.jobs(store_).Get(JobPath(name_space(), name())));
     auto stored = backend::cluster::ReadJob(object);
     if (!stored) return base::Invalid(name() + " cannot be read");
     return *std::move(stored);
@@ -248,18 +251,25 @@ class JobThere : public PlacedJob {
   }
 
   Result<> Patch(JsonObject patch) {
-    TRY(cluster_.client().Patch(JobPath(name_space(), name()), std::move(patch)));
+    TRY(cluster_.jobs(store_).Patch(JobPath(name_space(), name()), std::move(patch)));
     return {};
   }
 
   template <typename Condition>
   Result<bool> Wait(std::optional<Time> until, const Condition& over) {
-    JobFollow follow(cluster_.server(), cluster_.server(), name_space(), name());
+    JobFollow follow(cluster_.door(store_), cluster_.server(), name_space(), name());
     std::optional<Time> trouble;
+    Time news = io::Now();
     while (true) {
       const Time now = io::Now();
       follow.Advance(now);
       if (follow.synced() && over(follow)) return true;
+      if (follow.TakeNews()) news = now;
+      if (wished_ && now - news > kHeededWithin && !IsHeeded(follow)) {
+        const Trouble nobody = NobodyKeepsIt();
+        return std::unexpected(
+            Error(ErrorKind::kUnavailable, fmt::format("{}: {}", nobody.what, nobody.fix)));
+      }
       if (until && now >= *until) return false;
       if (Interrupted()) return false;
       if (follow.trouble().empty()) {
@@ -274,8 +284,24 @@ class JobThere : public PlacedJob {
     }
   }
 
+  // Whether whoever keeps the job has seen what was wished of it.
+  static bool IsHeeded(const JobFollow& follow) {
+    if (!follow.job()) return true;
+    const api::JobStatus& status = follow.job()->value->status;
+    return api::IsTerminal(status) || api::Has(status, "Suspended");
+  }
+
+  Trouble NobodyKeepsIt() const {
+    if (store_ == Store::kTfJobs)
+      return {"no operator looks after it", "trainyard install" + again_};
+    return {"its master does not run",
+            fmt::format("kubectl -n {} describe job {}-master tells why", name_space(), name())};
+  }
+
   Cluster& cluster_;
+  const Store store_;
   const std::string again_;
+  bool wished_ = false;
 };
 
 class ClusterPlace : public Place {
@@ -287,9 +313,11 @@ class ClusterPlace : public Place {
 
   Result<std::vector<Listing>> List(const std::string& name_space) override {
     std::vector<Listing> out;
-    for (const StoredJob& job : TRY(Jobs(name_space))) {
-      out.push_back(
-          {job.key.name_space, job.key.name, job.value->status, IsAlive(job.value->status)});
+    for (const auto& [store, object] : TRY(Objects(name_space))) {
+      const auto job = backend::cluster::ReadJob(object);
+      if (!job) continue;
+      const api::JobStatus& status = job->value->status;
+      out.push_back({job->key.name_space, job->key.name, status, IsAlive(status)});
     }
     std::ranges::sort(out, {}, [](const Listing& l) { return std::pair(l.name_space, l.name); });
     return out;
@@ -297,51 +325,53 @@ class ClusterPlace : public Place {
 
   Result<std::unique_ptr<PlacedJob>> Find(const std::string& name_space,
                                           const std::string& name) override {
-    if (!name.empty()) {
-      auto there = cluster_.client().Get(JobPath(name_space, name));
-      if (there) return Placed(name_space, name);
-      if (there.error().kind() != ErrorKind::kNotFound)
-        return std::unexpected(cluster_.Explain(there.error()));
-    }
     std::vector<std::string> names;
     std::string latest, latest_time;
-    for (const Json& object : TRY(Objects(name_space))) {
+    Store its = Store::kTfJobs;
+    for (const auto& [store, object] : TRY(Objects(name_space))) {
       const Json* metadata = base::Find(object, "metadata");
       if (!metadata) continue;
       names.push_back(base::StringOr(*metadata, "name"));
+      if (names.back() == name) return Placed(store, name_space, name);
       const std::string created = base::StringOr(*metadata, "creationTimestamp");
-      if (created >= latest_time) {
-        latest_time = created;
-        latest = names.back();
-      }
+      if (created < latest_time) continue;
+      latest_time = created;
+      latest = names.back();
+      its = store;
     }
     if (!name.empty() || names.empty()) return std::unexpected(NoSuchJob(name_space, name, names));
-    return Placed(name_space, latest);
+    return Placed(its, name_space, latest);
   }
 
   Result<std::unique_ptr<PlacedJob>> FindRemains(const std::string& name_space,
                                                  const std::string& name) override {
     TRY(cluster_.client().Get(
         kube::Path("v1", "persistentvolumeclaims", name_space, name + "-output")));
-    return Placed(name_space, name);
+    return Placed(Store::kTfJobs, name_space, name);
   }
 
  private:
-  std::unique_ptr<PlacedJob> Placed(const std::string& name_space, const std::string& name) {
-    return std::make_unique<JobThere>(cluster_, again_, name_space, name);
+  std::unique_ptr<PlacedJob> Placed(Store store, const std::string& name_space,
+                                    const std::string& name) {
+    return std::make_unique<JobThere>(cluster_, store, again_, name_space, name);
   }
 
-  Result<base::JsonArray> Objects(const std::string& name_space) {
-    auto list = cluster_.client().List(JobPath(name_space));
-    if (list) return list;
-    if (list.error().kind() == ErrorKind::kNotFound) return base::JsonArray();  // no CRD
-    return std::unexpected(cluster_.Explain(list.error()));
-  }
-
-  Result<std::vector<StoredJob>> Jobs(const std::string& name_space) {
-    std::vector<StoredJob> out;
-    for (const Json& object : TRY(Objects(name_space))) {
-      if (auto job = backend::cluster::ReadJob(object)) out.push_back(*std::move(job));
+  // However they are kept. A cluster that knows no TFJob, or tells us nothing of them, may still
+  // have jobs with a master each.
+  Result<std::vector<std::pair<Store, Json>>> Objects(const std::string& name_space) {
+    std::vector<std::pair<Store, Json>> out;
+    std::optional<Error> refused;
+    for (Store store : {Store::kTfJobs, Store::kConfigMaps}) {
+      auto list = cluster_.jobs(store).List(JobPath(name_space));
+      if (list) {
+        for (Json& object : *list) out.emplace_back(store, std::move(object));
+        continue;
+      }
+      const ErrorKind kind = list.error().kind();
+      if (kind == ErrorKind::kNotFound) continue;  // no such definition
+      if (kind != ErrorKind::kForbidden || refused)
+        return std::unexpected(cluster_.Explain(list.error()));
+      refused = list.error();
     }
     return out;
   }
@@ -352,9 +382,9 @@ class ClusterPlace : public Place {
 
 }  // namespace
 
-Result<> WishStop(Cluster& cluster, const std::string& name_space, const std::string& name,
-                  const std::string& by) {
-  TRY(cluster.client().Patch(
+Result<> WishStop(Cluster& cluster, Store store, const std::string& name_space,
+                  const std::string& name, const std::string& by) {
+  TRY(cluster.jobs(store).Patch(
       JobPath(name_space, name),
       JsonObject{{"metadata",
                   JsonObject{{"annotations", JsonObject{{"trainyard.dev/stopped-by", by}}}}}}));
@@ -376,6 +406,13 @@ Kept KeptThere(const api::Job& job, const std::string& again) {
   out.checkpoint = is_url ? output : "claim " + output;
   if (!is_url) out.next = "trainyard fetch " + job.metadata.name + again;
   return out;
+}
+
+Result<Store> StoreOf(Cluster& cluster, const std::string& name_space, const std::string& name) {
+  auto as_tfjob = cluster.client().Get(JobPath(name_space, name));
+  if (as_tfjob) return Store::kTfJobs;
+  if (cluster.jobs(Store::kConfigMaps).Get(JobPath(name_space, name))) return Store::kConfigMaps;
+  return std::unexpected(cluster.Explain(as_tfjob.error()));
 }
 
 std::unique_ptr<Place> OpenClusterPlace(Cluster cluster, const Args& args) {

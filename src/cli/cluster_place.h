@@ -20,7 +20,11 @@ Kept KeptThere(const api::Job& job, const std::string& again);
 std::string TypedAgain(const Args& args);
 
 // Patches that say what a person wishes of a job (core/wishes.h).
-base::Result<> WishStop(Cluster& cluster, const std::string& name_space, const std::string& name,
-                        const std::string& by);
+base::Result<> WishStop(Cluster& cluster, Store store, const std::string& name_space,
+                        const std::string& name, const std::string& by);
+
+// How a job that is there is kept.
+base::Result<Store> StoreOf(Cluster& cluster, const std::string& name_space,
+                            const std::string& name);
 
 }  // namespace cli

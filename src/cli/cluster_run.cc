@@ -13,7 +13,9 @@
 #include "cli/cluster_place.h"
 #include "cli/cluster_plan.h"
 #include "cli/header.h"
+#include "cli/keeper.h"
 #include "cli/made.h"
+#include "cli/master_objects.h"
 #include "cli/refuse.h"
 #include "io/terminal.h"
 #include "kube/api.h"
@@ -47,10 +49,10 @@ std::string SpaceOf(const ClusterPlan& plan, const Cluster& cluster) {
 }
 
 // The first BASE-N that neither a job nor its code has.
-Result<std::string> FreeName(Cluster& cluster, const std::string& name_space,
+Result<std::string> FreeName(Cluster& cluster, Store store, const std::string& name_space,
                              const std::string& base) {
   std::set<std::string> taken;
-  for (const Json& job : TRY(cluster.client().List(JobsPath(name_space))))
+  for (const Json& job : TRY(cluster.jobs(store).List(JobsPath(name_space))))
     taken.insert(Metadata(job, "name"));
   for (const Json& map : TRY(cluster.client().List(kube::Path("v1", "configmaps", name_space),
                                                    "app.kubernetes.io/managed-by=trainyard"))) {
@@ -69,6 +71,7 @@ Result<Json> MakeObject(Cluster& cluster, Made& made, const Json& object,
   const kube::Kind kind = TRY(kube::FindKind(cluster.client(), base::StringOr(object, "apiVersion"),
                                              base::StringOr(object, "kind")));
   const std::string said = Metadata(object, "namespace");
+  if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
   return made.Create(kube::Path(kind.api_version, kind.resource,
                                 !kind.namespaced ? ""
                                 : said.empty()   ? name_space
@@ -76,12 +79,16 @@ Result<Json> MakeObject(Cluster& cluster, Made& made, const Json& object,
                      object);
 }
 
-// What was made for the job goes with it.
-Result<> GiveTo(Cluster& cluster, const Json& job, const std::vector<Json>& objects) {
-  JsonObject owner{{"apiVersion", api::kApiVersion},
-                   {"kind", api::kKind},
-                   {"name", Metadata(job, "name")},
-                   {"uid", Metadata(job, "uid")}};
+// Of what goes with the job.
+JsonObject OwnerOf(const Json& job, Store store) {
+  const bool tfjob = store == Store::kTfJobs;
+  return {{"apiVersion", tfjob ? api::kApiVersion : "v1"},
+          {"kind", tfjob ? api::kKind : "ConfigMap"},
+          {"name", Metadata(job, "name") + (tfjob ? "" : "-job")},
+          {"uid", Metadata(job, "uid")}};
+}
+
+Result<> GiveTo(Cluster& cluster, const JsonObject& owner, const std::vector<Json>& objects) {
   for (const Json& object : objects) {
     const std::string kind = base::StringOr(object, "kind");
     const char* resource = kind == "ConfigMap" ? "configmaps" : "secrets";
@@ -93,10 +100,10 @@ Result<> GiveTo(Cluster& cluster, const Json& job, const std::vector<Json>& obje
 }
 
 // All of it, or nothing. Returns the job as the server has it.
-Result<Json> MakeAll(Cluster& cluster, const ClusterPlan& plan, const std::string& name,
-                     const std::string& name_space) {
+Result<Json> MakeAll(Cluster& cluster, const Keeper& keeper, const ClusterPlan& plan,
+                     const std::string& name, const std::string& name_space) {
   const ClusterObjects objects = ObjectsOf(plan, name, name_space);
-  Made made(cluster.server(), cluster.client());
+  Made made(cluster.server(), cluster.door(keeper.store));
   std::vector<Json> owned;
   for (const Json& object : objects.first) {
     const Json there = TRY(MakeObject(cluster, made, object, name_space));
@@ -104,16 +111,22 @@ Result<Json> MakeAll(Cluster& cluster, const ClusterPlan& plan, const std::strin
     if (its == name + "-code" || its == name + "-env") owned.push_back(there);
   }
   Json job = TRY(made.Create(JobsPath(name_space), objects.job));
-  TRY(GiveTo(cluster, job, owned));
+  TRY(GiveTo(cluster, OwnerOf(job, keeper.store), owned));
+  if (keeper.store == Store::kConfigMaps) {
+    for (const Json& object :
+         MasterObjects(keeper.MasterOf(name, name_space), OwnerOf(job, keeper.store)))
+      TRY(MakeObject(cluster, made, object, name_space));
+  }
   if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
   made.Keep();
   return job;
 }
 
-Result<Json> MakeNamed(Cluster& cluster, const ClusterPlan& plan, const std::string& name_space) {
+Result<Json> MakeNamed(Cluster& cluster, const Keeper& keeper, const ClusterPlan& plan,
+                       const std::string& name_space) {
   const std::string& chosen = plan.plan.job.metadata.name;
   if (!chosen.empty()) {
-    auto made = MakeAll(cluster, plan, chosen, name_space);
+    auto made = MakeAll(cluster, keeper, plan, chosen, name_space);
     if (made || made.error().kind() != ErrorKind::kTaken) return made;
     return std::unexpected(
         Error(ErrorKind::kTaken, fmt::format("{} exists already in namespace {}: choose another "
@@ -121,35 +134,17 @@ Result<Json> MakeNamed(Cluster& cluster, const ClusterPlan& plan, const std::str
                                              chosen, name_space, chosen)));
   }
   for (int tries = 1;; ++tries) {
-    const std::string name = TRY(FreeName(cluster, name_space, plan.plan.base_name));
-    auto made = MakeAll(cluster, plan, name, name_space);
+    const std::string name = TRY(FreeName(cluster, keeper.store, name_space, plan.plan.base_name));
+    auto made = MakeAll(cluster, keeper, plan, name, name_space);
     if (made || made.error().kind() != ErrorKind::kTaken || tries == kMostTries) return made;
   }
-}
-
-// Whether somebody here makes pods of TFJobs, and we may ask for one.
-Result<> CheckTfJobs(Cluster& cluster, const std::string& name_space) {
-  auto kind =
-      kube::FindKind(cluster.client(), std::string(api::kApiVersion), std::string(api::kKind));
-  if (!kind && kind.error().kind() == ErrorKind::kInvalid) {
-    return base::Invalid(
-        fmt::format("the cluster of context {} does not know TFJobs: trainyard install makes it so",
-                    cluster.context()));
-  }
-  TRY(std::move(kind));
-  if (TRY(cluster.May("create", std::string(api::kGroup), "tfjobs", name_space))) return {};
-  return std::unexpected(
-      Error(ErrorKind::kForbidden,
-            fmt::format(
-                "you may not create TFJobs in namespace {}: trainyard doctor lists what is missing",
-                name_space)));
 }
 
 std::string Where(const Cluster& cluster, const std::string& name_space) {
   return fmt::format("kubernetes:{}/{}", cluster.context(), name_space);
 }
 
-int AttendOrLeave(Cluster& cluster, const Args& args, const std::string& name_space,
+int AttendOrLeave(Cluster& cluster, Store store, const Args& args, const std::string& name_space,
                   const std::string& name) {
   const std::string again = TypedAgain(args);
   if (args.Has("detach")) {
@@ -157,7 +152,7 @@ int AttendOrLeave(Cluster& cluster, const Args& args, const std::string& name_sp
                                 : fmt::format("  follow  trainyard logs -f {}{}\n", name, again));
     return 0;
   }
-  return Attend(cluster, name_space, name,
+  return Attend(cluster, store, name_space, name,
                 {.raw = args.Has("raw"), .json = args.json(), .again = again});
 }
 
@@ -199,9 +194,10 @@ int RunOnCluster(const Args& args, const std::string& context) {
   if (!cluster) return Fail(cluster.error());
   CatchInterrupts();
   const std::string space = SpaceOf(*plan, *cluster);
+  Keeper keeper;
   const auto made = [&]() -> Result<Json> {
-    TRY(CheckTfJobs(*cluster, space));
-    return MakeNamed(*cluster, *plan, space);
+    keeper = TRY(ChooseKeeper(*cluster, args, space));
+    return MakeNamed(*cluster, keeper, *plan, space);
   }();
   if (!made) return Interrupted() ? Interruption() : Fail(cluster->Explain(made.error()));
   const auto stored = backend::cluster::ReadJob(*made);
@@ -209,8 +205,9 @@ int RunOnCluster(const Args& args, const std::string& context) {
   if (!args.json()) {
     io::WriteOut(
         1, Header(*stored->value, Where(*cluster, space), plan->plan.script_text, plan->image));
+    io::WriteOut(1, fmt::format("  kept by {}\n", keeper.why));
   }
-  return AttendOrLeave(*cluster, args, space, stored->key.name);
+  return AttendOrLeave(*cluster, keeper.store, args, space, stored->key.name);
 }
 
 int ResumeOnCluster(const Args& args, const std::string& context) {
@@ -232,7 +229,13 @@ int ResumeOnCluster(const Args& args, const std::string& context) {
         fmt::format("{} is running already: trainyard logs -f {}{}", name, name, TypedAgain(args)));
   JsonObject patch = ResumePatch(now);
   if (auto added = AddMemory(args, now, patch); !added) return Refuse(added.error());
-  auto patched = cluster->client().Patch(JobsPath(space, name), patch);
+  const auto store = StoreOf(*cluster, space, name);
+  if (!store) return Fail(store.error());
+  auto patched = cluster->jobs(*store).Patch(JobsPath(space, name), patch);
+  if (patched && *store == Store::kConfigMaps) {
+    if (auto again = StartMasterAgain(*cluster, space, name); !again)
+      return Fail(cluster->Explain(again.error()));
+  }
   if (!patched) return Fail(cluster->Explain(patched.error()));
   if (!args.json()) {
     const Json* container =
@@ -240,7 +243,7 @@ int ResumeOnCluster(const Args& args, const std::string& context) {
     io::WriteOut(1, Header(now, Where(*cluster, space), "",
                            container ? base::StringOr(*container, "image") : ""));
   }
-  return AttendOrLeave(*cluster, args, space, name);
+  return AttendOrLeave(*cluster, *store, args, space, name);
 }
 
 int RenderForCluster(const Args& args, const std::string& context) {

@@ -30,6 +30,7 @@ int UninstallCommand(const Args& args);
 int OperatorCommand(const Args& args);
 int PackageCommand(const Args& args);
 int TfSpawnerCommand(const Args& args);
+int MasterCommand(const Args& args);
 int CompletionCommand(const Args& args);
 int ManCommand(const Args& args);
 

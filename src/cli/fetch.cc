@@ -208,7 +208,7 @@ struct Fetched {
 Result<Fetched> Fetch(Cluster& cluster, const std::string& name_space, const std::string& name,
                       const Source& source, const std::string& destination) {
   const std::string pods = kube::Path("v1", "pods", name_space);
-  Made made(cluster.server(), cluster.client());
+  Made made(cluster.server(), cluster.server());
   const Json pod = TRY(made.Create(pods, FetchPod(source, name)));
   const std::string pod_name = base::StringOr(At(pod, "metadata"), "name");
   TRY(WaitUntilRunning(cluster, pods + "/" + pod_name));

@@ -36,8 +36,8 @@ bool IsBy(const std::string& writer, const Json& object) {
 
 }  // namespace
 
-Made::Made(kube::Server& server, kube::Client& client)
-    : writer_(NewWriter()), client_(client), patient_(server) {}
+Made::Made(kube::Server& server, kube::Transport& door)
+    : writer_(NewWriter()), client_(server, door, [] { return false; }) {}
 
 Made::~Made() {
   if (auto undone = TakeBack(); !undone)
@@ -57,7 +57,7 @@ Result<Json> Made::Create(const std::string& path, const Json& object) {
   const bool taken = made.error().kind() == ErrorKind::kTaken;
   const std::string name = MetadataOf(object, "name");
   if ((!taken && made.error().kind() != ErrorKind::kUnavailable) || name.empty()) return made;
-  auto there = patient_.Get(path + "/" + name);
+  auto there = client_.Get(path + "/" + name);
   if (!there || !IsBy(writer_, *there)) return made;
   Note(path, *there);
   return taken ? there : made;
@@ -67,7 +67,7 @@ Result<> Made::TakeBack() {
   Result<> first;
   for (; !objects_.empty(); objects_.pop_back()) {
     const Object& last = objects_.back();
-    auto gone = patient_.Delete(last.path, last.uid);
+    auto gone = client_.Delete(last.path, last.uid);
     if (!gone && gone.error().kind() != ErrorKind::kNotFound && first) first = gone;
   }
   return first;

@@ -13,8 +13,9 @@ namespace cli {
 
 class Made {
  public:
-  // `client` may be interrupted; taking back may not, and has a client of its own.
-  Made(kube::Server& server, kube::Client& client);
+  // `door` ends at that server. Its requests are not interrupted: one that was abandoned could be
+  // carried out all the same. Whoever makes several things looks at Interrupted() in between.
+  Made(kube::Server& server, kube::Transport& door);
   // Takes everything back unless Keep was called.
   ~Made();
   Made(const Made&) = delete;
@@ -38,8 +39,7 @@ class Made {
   void Note(const std::string& path, const base::Json& object);
 
   const std::string writer_;
-  kube::Client& client_;
-  kube::Client patient_;
+  kube::Client client_;
   std::vector<Object> objects_;
 };
 

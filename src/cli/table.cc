@@ -36,6 +36,13 @@ std::vector<Flag> JobFlags() {
       {"gpus", 0, "N", "on a cluster: GPUs of each worker and chief (nvidia.com/gpu)"},
       {"image", 'i', "IMAGE", "on a cluster: the image to run in"},
       {"pod-file", 0, "FILE", "on a cluster: a Pod to take as the template of every replica"},
+      {"keeper", 0, "WHO",
+       "on a cluster: operator or master, a pod of the job's own (default: operator where there is "
+       "one)"},
+      {"master-image", 0, "IMAGE",
+       "on a cluster: the image of a master (default trainyard:latest)"},
+      {"service-account", 0, "NAME",
+       "on a cluster: who a master is (default: one of its own, with rights in its namespace)"},
       {"secret", 0, "NAME",
        "on a cluster: a Secret whose entries every replica gets as variables; may be repeated"},
   };
@@ -216,6 +223,13 @@ const std::vector<Command>& Commands() {
        false, OperatorCommand},
       {"tf-spawner", "[SCRIPT]", "workers on Kubernetes, by the command line of TF-Spawner",
        TfSpawnerFlags(), 1, false, TfSpawnerCommand},
+      {"master",
+       "JOB",
+       "keep one job of one namespace: what runs in a pod where there is no operator",
+       {},
+       1,
+       false,
+       MasterCommand},
       {"completion", "bash|zsh|fish", "print shell completion", {}, 1, false, CompletionCommand},
       {"man", "", "print the manual page", {}, 0, false, ManCommand},
   };

@@ -115,9 +115,7 @@ Result<> Make(const Spawn& spawn, const std::string& name_space, Made& made) {
 
 // All of it, or nothing.
 Result<> MakeOrTakeBack(const Spawn& spawn, const std::string& name_space, const Cluster& cluster) {
-  // Even after Ctrl-C the answer is waited for: only then is it known what has been made.
-  kube::Client patient(cluster.server());
-  Made made(cluster.server(), patient);
+  Made made(cluster.server(), cluster.server());
   auto done = Make(spawn, name_space, made);
   if (done) return {};
   const auto undone = made.TakeBack();

@@ -27,11 +27,13 @@ struct Operator::Parts : Chronicle {
         pacer(transport),
         events(pacer.idle(), "tfjob-controller"),
         turns({jobs, pods, services, pod_groups}, pacer, *this, options.settings),
-        job_watch(transport, {kube::Path(api::kApiVersion, "tfjobs", options.name_space), ""}, jobs,
-                  Jitter(options.identity, "tfjobs")),
-        pod_watch(transport, {kube::Path("v1", "pods", options.name_space), kOurs}, pods,
+        job_watch(transport,
+                  {.path = kube::Path(api::kApiVersion, "tfjobs", options.name_space),
+                   .field_selector = options.job.empty() ? "" : "metadata.name=" + options.job},
+                  jobs, Jitter(options.identity, "tfjobs")),
+        pod_watch(transport, {kube::Path("v1", "pods", options.name_space), Selector()}, pods,
                   Jitter(options.identity, "pods")),
-        service_watch(transport, {kube::Path("v1", "services", options.name_space), kOurs},
+        service_watch(transport, {kube::Path("v1", "services", options.name_space), Selector()},
                       services, Jitter(options.identity, "services")) {
     if (!options.settings.gang_scheduler.empty()) {
       group_watch.emplace(transport,
@@ -44,6 +46,11 @@ struct Operator::Parts : Chronicle {
                                                     .name = options.lease_name,
                                                     .identity = options.identity});
     }
+  }
+
+  // Of the pods and services that are ours.
+  std::string Selector() const {
+    return options.job.empty() ? kOurs : fmt::format("{},{}={}", kOurs, kJobLabel, options.job);
   }
 
   void Wake(const Key& job) { turns.Wake(job); }
@@ -136,6 +143,18 @@ std::string Operator::trouble() const {
 size_t Operator::jobs() const { return parts_->jobs.all().size(); }
 size_t Operator::pods() const { return parts_->pods.all().size(); }
 size_t Operator::waiting() const { return parts_->turns.waiting() + parts_->pacer.waiting(); }
+
+bool Operator::settled() const {
+  if (!parts_->Synced() || waiting() > 0 || !parts_->events.idle()) return false;
+  const StoredJob* job = parts_->jobs.Find({parts_->options.name_space, parts_->options.job});
+  if (!job) return true;
+  const bool over = api::IsTerminal(job->value->status) &&
+                    !job->value->spec.run_policy.ttl_seconds_after_finished &&
+                    job->value->extensions.life <= job->value->status.life;
+  return over && std::ranges::all_of(parts_->pods.all(), [](const auto& entry) {
+           return entry.second.finished && !entry.second.held;
+         });
+}
 
 void Operator::Resign() {
   if (parts_->lease) parts_->lease->Release();

@@ -28,6 +28,7 @@ class Operator {
   struct Options {
     Settings settings;
     std::string name_space;  // of the jobs; empty: all
+    std::string job;         // the only one that is kept; empty: all
     // Where the lease lies, and who we are in it. Empty identity: no election, we lead.
     std::string lease_namespace;
     std::string lease_name;
@@ -58,6 +59,9 @@ class Operator {
   size_t jobs() const;
   size_t pods() const;
   size_t waiting() const;  // turns and requests
+  // Of an operator of one job: it has ended, nothing of it runs or is held, and nothing is left to
+  // say of it.
+  bool settled() const;
 
   // Gives the lease up, so that another need not wait for its end. Advance goes on until
   // resigned().

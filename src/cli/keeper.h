@@ -1,0 +1,30 @@
+// Who keeps a job on a cluster: the operator where there is one and we may use it, else a master of
+// the job's own.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/args.h"
+#include "cli/cluster.h"
+#include "cli/master_objects.h"
+
+namespace cli {
+
+struct Keeper {
+  Store store = Store::kTfJobs;
+  std::string why;  // "the operator", "a master of its own: this cluster does not know TFJobs"
+  std::string image, service_account;  // of a master
+  bool with_events = true;
+
+  MasterWish MasterOf(const std::string& job, const std::string& name_space) const;
+};
+
+base::Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args,
+                                  const std::string& name_space);
+
+// Another master for a job that is to run again.
+base::Result<> StartMasterAgain(Cluster& cluster, const std::string& name_space,
+                                const std::string& job);
+
+}  // namespace cli

@@ -1,0 +1,95 @@
+#include "cli/master_objects.h"
+
+namespace cli {
+namespace {
+
+using base::Json;
+using base::JsonArray;
+using base::JsonObject;
+
+JsonArray Texts(const std::vector<std::string>& words) {
+  JsonArray out;
+  for (const std::string& word : words) out.emplace_back(word);
+  return out;
+}
+
+JsonObject PodSpec(const MasterWish& wish, const std::string& account) {
+  JsonObject container{
+      {"name", "master"},
+      {"image", wish.image},
+      {"imagePullPolicy", "IfNotPresent"},
+      {"args", JsonArray{Json("master"), Json(wish.job), Json("--namespace=" + wish.name_space)}},
+      {"resources", JsonObject{{"requests", JsonObject{{"cpu", "10m"}, {"memory", "32Mi"}}},
+                               {"limits", JsonObject{{"memory", "256Mi"}}}}},
+      {"securityContext",
+       JsonObject{{"allowPrivilegeEscalation", false},
+                  {"readOnlyRootFilesystem", true},
+                  {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};
+  return {
+      {"restartPolicy", "OnFailure"},
+      {"serviceAccountName", account},
+      {"terminationGracePeriodSeconds", 10},
+      {"securityContext", JsonObject{{"runAsNonRoot", true},
+                                     {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
+      {"containers", JsonArray{std::move(container)}}};
+}
+
+}  // namespace
+
+std::vector<Right> MasterRights(bool with_events) {
+  std::vector<Right> out = {
+      {"", "configmaps", {"get", "list", "watch", "patch", "delete"}},
+      {"", "pods", {"create", "get", "list", "watch", "patch", "delete"}},
+      {"", "services", {"create", "get", "list", "watch", "delete"}},
+  };
+  if (with_events) out.push_back({"", "events", {"create", "patch"}});
+  return out;
+}
+
+std::vector<Json> MasterObjects(const MasterWish& wish, const JsonObject& owner) {
+  const std::string name = wish.job + "-master";
+  const JsonObject metadata{{"name", name},
+                            {"namespace", wish.name_space},
+                            {"labels", JsonObject{{"app.kubernetes.io/managed-by", "trainyard"}}},
+                            {"ownerReferences", JsonArray{owner}}};
+  constexpr const char* kRbac = "rbac.authorization.k8s.io/v1";
+  std::vector<Json> out;
+  if (wish.service_account.empty()) {
+    JsonArray rules;
+    for (const Right& right : MasterRights(wish.with_events)) {
+      rules.push_back(JsonObject{{"apiGroups", Texts({right.group})},
+                                 {"resources", Texts({right.resource})},
+                                 {"verbs", Texts(right.verbs)}});
+    }
+    out.push_back(
+        JsonObject{{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", metadata}});
+    out.push_back(JsonObject{{"apiVersion", kRbac},
+                             {"kind", "Role"},
+                             {"metadata", metadata},
+                             {"rules", std::move(rules)}});
+    out.push_back(JsonObject{
+        {"apiVersion", kRbac},
+        {"kind", "RoleBinding"},
+        {"metadata", metadata},
+        {"roleRef",
+         JsonObject{{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", name}}},
+        {"subjects",
+         JsonArray{JsonObject{
+             {"kind", "ServiceAccount"}, {"name", name}, {"namespace", wish.name_space}}}}});
+  }
+  const std::string account = wish.service_account.empty() ? name : wish.service_account;
+  out.push_back(JsonObject{
+      {"apiVersion", "batch/v1"},
+      {"kind", "Job"},
+      {"metadata", metadata},
+      // It is started again in its pod, and in another if the node is lost, as often as need be.
+      {"spec", JsonObject{{"backoffLimit", 1'000'000},
+                          {"template",
+                           JsonObject{{"metadata",
+                                       JsonObject{{"labels", JsonObject{{"app.kubernetes.io/name",
+                                                                         "trainyard-master"}}}}},
+                                      {"spec", PodSpec(wish, account)}}}}}});
+  return out;
+}
+
+}  // namespace cli
