@@ -9,7 +9,7 @@ import pytest
 
 from cluster import holds
 from jobs import create, namespace, path
-from samples import RESTRICTED
+from samples import RESTRICTED, pod
 from yard import BINARY, ROOT, write_image
 
 DEPLOY = ROOT / "deploy"
@@ -55,5 +55,5 @@ def test_the_operator_of_deploy_becomes_available_and_runs_a_job(deployed):
     deployment = "/apis/apps/v1/namespaces/trainyard-system/deployments/trainyard-operator"
     deployed.wait(lambda: holds(deployed.api.get(deployment), "Available"), "the operator is available")
     container = {"name": "tensorflow", "image": "trainyard:latest", "imagePullPolicy": "Never", "args": ["--version"]}
-    create(deployed, where, "small", {"tfReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}}}})
+    create(deployed, where, "small", {"tfReplicaSpecs": {"Worker": {"replicas": 2, "template": pod(container)}}})
     deployed.wait(lambda: holds(deployed.api.get(path(where, "small")), "Succeeded"), "the job ends well")

@@ -159,14 +159,15 @@ def test_buildah_builds_it(yard, code):
     layer.file("usr/bin/busybox", pathlib.Path(shutil.which("busybox")).read_bytes(), 0o755)
     layer.file("usr/bin/python3", '#!/usr/bin/busybox sh\necho "$@" > /trainyard/pip\n', 0o755)
     archive(yard.home / "base.tar", "base.test/python:1", layer.done(), {"Env": ["PATH=/usr/bin"]})
-    (yard.home / "storage.conf").write_text(f'[storage]\ndriver = "vfs"\ngraphroot = "{yard.home}/graph"\nrunroot = "{yard.home}/runroot"\n')
+    (yard.home / "storage.conf").write_text(
+        f'[storage]\ndriver = "vfs"\ngraphroot = "{yard.home}/graph"\nrunroot = "{yard.home}/runroot"\n')
     (yard.home / "bin").mkdir()
     (yard.home / "bin/buildah").symlink_to(shutil.which("buildah"))
     env = {"CONTAINERS_STORAGE_CONF": str(yard.home / "storage.conf"), "BUILDAH_ISOLATION": "chroot",
            "PATH": f"{yard.home}/bin"}
 
     def buildah(*words):
-        return subprocess.run(["buildah", *words], env={**yard.env, **env, "PATH": os.environ["PATH"]}, check=True, capture_output=True)
+        subprocess.run(["buildah", *words], env={**yard.env, **env, "PATH": os.environ["PATH"]}, check=True, capture_output=True)
     buildah("pull", f"oci-archive:{yard.home}/base.tar")
     yard.run("package", code, "-t", "mnist.test/mnist:1", "--base", "base.test/python:1", env=env)
     buildah("push", "mnist.test/mnist:1", f"docker-archive:{yard.home}/made.tar")
@@ -174,7 +175,8 @@ def test_buildah_builds_it(yard, code):
         [about] = json.load(made.extractfile("manifest.json"))
         config = json.load(made.extractfile(about["Config"]))["config"]
         layers = [tarfile.open(fileobj=made.extractfile(name)) for name in about["Layers"]]
-        files = {member.name: (member.uid, layer.extractfile(member).read()) for layer in layers for member in layer if member.isfile()}
+        files = {member.name: (member.uid, layer.extractfile(member).read())
+                 for layer in layers for member in layer if member.isfile()}
     assert (config["User"], config["Entrypoint"]) == ("1000:1000", ["python3", "/trainyard/code/train.py"])
     assert files["trainyard/code/helpers/data.py"] == (1000, b"# helpers/data.py\n")
     assert files["trainyard/pip"][1] == b"-m pip install --no-cache-dir -r /trainyard/requirements.txt\n"
