@@ -1,12 +1,11 @@
 #include "cli/bundle.h"
 
-#include <filesystem>
-
 #include <fmt/core.h>
 
 #include "base/base64.h"
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "cli/code_files.h"
 #include "io/files.h"
 
 namespace cli {
@@ -46,35 +45,14 @@ Result<> TooMuch(const std::string& directory) {
 }  // namespace
 
 Result<Code> PackDirectory(const std::string& directory) {
-  namespace fs = std::filesystem;
   Code out;
   size_t bytes = 0;
-  std::error_code error;
-  const fs::path root = fs::canonical(directory, error);
-  for (auto it = fs::recursive_directory_iterator(root, error);
-       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.starts_with('.') || name == "__pycache__") {
-      if (it->is_directory(error)) it.disable_recursion_pending();
-      continue;
-    }
-    const std::string path = fs::relative(it->path(), root, error).string();
-    if (it->is_symlink(error)) {
-      const fs::path target = fs::canonical(it->path(), error);
-      if (error || !fs::relative(target, root, error).string().starts_with(".."))
-        if (error)
-          return Invalid(fmt::format("{}: a link that leads nowhere", it->path().string()));
-      if (fs::relative(target, root, error).string().starts_with(".."))
-        return Invalid(
-            fmt::format("{}: a link that leads out of {}", it->path().string(), directory));
-    }
-    if (!it->is_regular_file(error)) continue;
-    std::string content = TRY(io::ReadFile(it->path().string()));
+  for (const std::string& path : TRY(CodeFiles(directory))) {
+    std::string content = TRY(io::ReadFile(directory + "/" + path));
     bytes += content.size();
     if (bytes > kMostCode || out.size() >= kMostFiles) TRY(TooMuch(directory));
     out[path] = std::move(content);
   }
-  if (error) return Invalid(fmt::format("{}: {}", directory, error.message()));
   return out;
 }
 

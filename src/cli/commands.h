@@ -28,6 +28,7 @@ int DoctorCommand(const Args& args);
 int InstallCommand(const Args& args);
 int UninstallCommand(const Args& args);
 int OperatorCommand(const Args& args);
+int PackageCommand(const Args& args);
 int TfSpawnerCommand(const Args& args);
 int MasterCommand(const Args& args);
 int CompletionCommand(const Args& args);

@@ -15,6 +15,7 @@
 #include "base/env_file.h"
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "cli/code_files.h"
 #include "cli/manifest.h"
 #include "io/files.h"
 #include "io/process.h"
@@ -132,21 +133,6 @@ Result<JsonObject> Limits(const Args& args) {
     limits["cpu"] = fmt::format("{}m", millis);
   }
   return limits;
-}
-
-// Which script of a directory is meant.
-Result<std::string> ScriptIn(const std::string& directory) {
-  std::vector<std::string> scripts;
-  for (const std::string& file : io::ListDir(directory)) {
-    if (file.ends_with(".py")) scripts.push_back(file);
-  }
-  for (const char* name : {"__main__.py", "main.py", "train.py"}) {
-    if (std::ranges::find(scripts, name) != scripts.end()) return directory + "/" + name;
-  }
-  if (scripts.size() == 1) return directory + "/" + scripts.front();
-  return Invalid(
-      fmt::format("{}: none of its {} scripts is named main.py or train.py: name the one to run",
-                  directory, scripts.size()));
 }
 
 Result<Plan> FromScript(const Args& args) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct Ended {
 // `most_output` bytes, is killed with its process group, and that is an error. spawn.output is not
 // used. (run.cc)
 base::Result<Ended> RunToItsEnd(Spawn spawn, base::Duration timeout, size_t most_output);
+
+// Starts a process that writes where we write, and waits for its end: the status as above. Once
+// `stop` holds, its process group is asked to end. (run.cc)
+base::Result<int> RunInSight(const Spawn& spawn, const std::function<bool()>& stop);
 
 struct ProcessState {
   pid_t pid = 0;

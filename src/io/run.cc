@@ -64,6 +64,14 @@ Result<std::string> Follow(Fd pipe, const Fd& process, base::Duration timeout, s
   return out;
 }
 
+// How a process ended, as a shell has it; waits for that.
+int StatusOf(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 }  // namespace
 
 Result<Ended> RunToItsEnd(Spawn spawn, base::Duration timeout, size_t most_output) {
@@ -76,12 +84,22 @@ Result<Ended> RunToItsEnd(Spawn spawn, base::Duration timeout, size_t most_outpu
   const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   auto output = Follow(std::move(read_end), process, timeout, most_output);
   if (!output) kill(-pid, SIGKILL);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = StatusOf(pid);
   if (!output) return std::unexpected(output.error());
-  return Ended{.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
-               .output = *std::move(output)};
+  return Ended{.status = status, .output = *std::move(output)};
+}
+
+Result<int> RunInSight(const Spawn& spawn, const std::function<bool()>& stop) {
+  const pid_t pid = TRY(Start(spawn));
+  const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  pollfd wait{.fd = process.get(), .events = POLLIN, .revents = 0};
+  // It is looked at now and then, since a signal may come just before the waiting.
+  for (bool asked = false; process.valid() && poll(&wait, 1, 100) <= 0;) {
+    if (asked || !stop()) continue;
+    kill(-pid, SIGTERM);
+    asked = true;
+  }
+  return StatusOf(pid);
 }
 
 }  // namespace io

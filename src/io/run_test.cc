@@ -47,5 +47,14 @@ TEST(RunToItsEnd, WhatDoesNotExistIsAnError) {
   EXPECT_FALSE(RunToItsEnd({.argv = {"/does/not/exist"}}, 1s, 10));
 }
 
+TEST(RunInSight, GivesTheStatus) {
+  EXPECT_EQ(RunInSight({.argv = {"/bin/sh", "-c", "exit 3"}}, [] { return false; }), 3);
+  EXPECT_FALSE(RunInSight({.argv = {"/nonexistent"}}, [] { return false; }));
+}
+
+TEST(RunInSight, EndsItWhenToldTo) {
+  EXPECT_EQ(RunInSight({.argv = {"/bin/sh", "-c", "sleep 1000"}}, [] { return true; }), 143);
+}
+
 }  // namespace
 }  // namespace io

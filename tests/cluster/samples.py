@@ -6,6 +6,9 @@ import subprocess
 from cluster import ApiError
 from yard import BINARY
 
+# The securityContext of a container that Pod Security "restricted" admits.
+RESTRICTED = {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+              "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
 TENSORFLOW = {"name": "tensorflow", "image": "a"}
 
 

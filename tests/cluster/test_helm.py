@@ -7,24 +7,27 @@ import subprocess
 import pytest
 import yaml
 
+from docs import run_page
 from lab import binaries
 from trainyard_operator import SYSTEM
-from yard import ROOT
+from yard import BINARY, ROOT
 
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm/trainyard"
 
 
 @pytest.fixture(scope="session")
-def helm(tmp_path_factory):
-    """Runs Helm, with nothing of the user's; returns what it writes."""
-    program = binaries.ensure(binaries.HELM) / "helm"
-    home = tmp_path_factory.mktemp("helm")
-    env = {"PATH": os.environ["PATH"], **{f"HELM_{kind}_HOME": str(home / kind) for kind in ("CACHE", "CONFIG", "DATA")}}
+def env(tmp_path_factory):
+    """Helm on PATH, with a home of its own."""
+    return {"PATH": f"{binaries.ensure(binaries.HELM)}:{os.environ['PATH']}", "HOME": str(tmp_path_factory.mktemp("helm"))}
 
+
+@pytest.fixture(scope="session")
+def helm(env):
+    """Runs Helm; returns what it writes."""
     def run(*words, status=0, **values):
-        done = subprocess.run([program, *map(str, words), *(f"--set-json={name}={json.dumps(value)}" for name, value in values.items())],
-                              capture_output=True, text=True, env=env)
+        flags = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
+        done = subprocess.run(["helm", *map(str, words), *flags], capture_output=True, text=True, env=env)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr * (status != 0)
     return run
@@ -87,5 +90,14 @@ def test_helm_installs_the_chart_and_takes_it_away(helm, tfjobs):
     assert made["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--namespace=by-helm"
     helm("upgrade", "trainyard", CHART, *where, namespaced=True, replicas=0)
     helm("uninstall", "trainyard", *where)
-    assert not tfjobs.json("get", "deployments,roles,serviceaccounts", "-l", "app.kubernetes.io/managed-by=Helm", "-n", "by-helm")["items"]
+    left = tfjobs.kubectl("get", "deployments,roles,rolebindings,serviceaccounts", "-n", "by-helm", "-o", "name")
+    assert left == "serviceaccount/default\n"
     assert tfjobs.json("get", "crd", "tfjobs.kubeflow.org")
+
+
+def test_every_command_of_the_page_about_images_runs(env, tfjobs, tmp_path):
+    for folder in ("script", "deploy"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    path = [str(BINARY.parent), tfjobs.state.programs, env["PATH"]]
+    assert run_page("image.md", tmp_path, {**env, "PATH": ":".join(path), "KUBECONFIG": str(tfjobs.kubeconfig),
+                                           "TRAINYARD_BINARY": str(BINARY)}) == 8

@@ -9,11 +9,10 @@ import pytest
 
 from cluster import holds
 from jobs import create, namespace, path
+from samples import RESTRICTED, pod
 from yard import BINARY, ROOT, write_image
 
 DEPLOY = ROOT / "deploy"
-RESTRICTED = {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
-              "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_the_same_program_gives_the_same_image(image, tmp_path):
@@ -43,12 +42,12 @@ def test_a_pod_of_the_image_runs_the_program_where_only_restricted_pods_may(with
 
 @pytest.fixture
 def deployed(with_image):
-    """Everything of deploy/, and afterwards no operator any more: the node is of other tests too."""
+    """Everything of deploy/, and afterwards nothing of it: the node is of other tests too."""
     with_image.kubectl("apply", "-k", DEPLOY)
     yield with_image
     print(with_image.kubectl("logs", "deployment/trainyard-operator", "-n", "trainyard-system", status=None))  # shown if it failed
-    with_image.kubectl("delete", "-n", "trainyard-system", "deployment/trainyard-operator", "lease/trainyard-operator",
-                       "--cascade=foreground", "--ignore-not-found")
+    with_image.kubectl("delete", "tfjobs", "--all", "--all-namespaces")
+    with_image.kubectl("delete", "-k", DEPLOY)
 
 
 def test_the_operator_of_deploy_becomes_available_and_runs_a_job(deployed):
@@ -56,5 +55,5 @@ def test_the_operator_of_deploy_becomes_available_and_runs_a_job(deployed):
     deployment = "/apis/apps/v1/namespaces/trainyard-system/deployments/trainyard-operator"
     deployed.wait(lambda: holds(deployed.api.get(deployment), "Available"), "the operator is available")
     container = {"name": "tensorflow", "image": "trainyard:latest", "imagePullPolicy": "Never", "args": ["--version"]}
-    create(deployed, where, "small", {"tfReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}}}})
+    create(deployed, where, "small", {"tfReplicaSpecs": {"Worker": {"replicas": 2, "template": pod(container)}}})
     deployed.wait(lambda: holds(deployed.api.get(path(where, "small")), "Succeeded"), "the job ends well")

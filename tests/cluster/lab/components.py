@@ -58,7 +58,9 @@ def controller_manager(cluster):
             f"--service-account-private-key-file={pki}/tokens.key", f"--root-ca-file={pki}/ca.crt",
             f"--cluster-signing-cert-file={pki}/ca.crt", f"--cluster-signing-key-file={pki}/ca.key",
             # With accounts of their own, which it must make first, the controllers begin five seconds later.
-            "--use-service-account-credentials=false", "--kube-api-qps=1000", "--kube-api-burst=2000"]
+            "--use-service-account-credentials=false", "--kube-api-qps=1000", "--kube-api-burst=2000",
+            # A claim that could not be bound at once is looked at again after that; by itself after 15 s.
+            "--pvclaimbinder-sync-period=1s"]
 
 
 def scheduler(cluster):
