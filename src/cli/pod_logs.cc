@@ -67,6 +67,7 @@ void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaI
     follows_[pod->uid] = std::make_unique<kube::LogFollow>(
         transport_, QueryFor(*pod, since_seconds),
         [this, id](std::string_view line, std::string_view when) {
+          if (when.empty()) return;  // the node's own words about the log
           taken_.push_back({.id = id, .time = TimeOf(when), .bytes = std::string(line) + "\n"});
         });
   }

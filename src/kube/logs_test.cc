@@ -231,5 +231,28 @@ TEST(LogFollow, AnAnswerAfterTheEndIsIgnored) {
   EXPECT_FALSE(transport.stream());
 }
 
+// Found with a gang that was started again: the log of the new pod was told twice.
+TEST_F(LogFollowTest, OfOnePodEndsWithItAndNeverTellsOfItsSuccessor) {
+  LogFollow of_one{transport,
+                   {.ns = "n", .pod = "p", .uid = "u1"},
+                   [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
+  const auto advance = [&] {
+    while (const auto next = of_one.next()) {
+      now = std::max(now, *next);
+      of_one.Advance(now);
+    }
+  };
+  advance();
+  transport.StreamSays(At("00.1", "first"));
+  transport.StreamEnds(std::unexpected(Error(ErrorKind::kUnavailable, "cut")));
+  advance();
+  ASSERT_EQ(transport.asked.size(), 1);
+  EXPECT_EQ(transport.asked[0].request.path, "/api/v1/namespaces/n/pods/p");
+  transport.Reply(200, R"({"metadata": {"name": "p", "uid": "u2"}})");
+  advance();
+  EXPECT_TRUE(of_one.ended());
+  EXPECT_EQ(lines, Strings{"first"});
+}
+
 }  // namespace
 }  // namespace kube
