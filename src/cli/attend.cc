@@ -122,7 +122,7 @@ Attendance::Over Attendance::Look(Time now) {
   if (!follow_.trouble().empty() && now - trouble_since_ > kPatience) return Over::kLost;
   if (!follow_.synced()) return Over::kNo;
   if (!follow_.job()) return seen_ || now - began_ > kTell ? Over::kDeleted : Over::kNo;
-  return follow_.over() && logs_.ended() ? Over::kEnded : Over::kNo;
+  return follow_.over() && logs_.ended(follow_.pods()) ? Over::kEnded : Over::kNo;
 }
 
 void Attendance::Learn() {

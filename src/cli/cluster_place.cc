@@ -88,7 +88,7 @@ class FollowedLogs : public LogSource {
         return std::unexpected(Error(ErrorKind::kUnavailable, follow_.trouble()));
     }
     const bool over = follow_.over() || (follow_.synced() && !follow_.job());
-    ended_ = over && out.empty() && logs_.ended();
+    ended_ = over && out.empty() && logs_.ended(follow_.pods());
     return out;
   }
 

@@ -54,8 +54,12 @@ bool JobFollow::AnyPodLives() const {
 
 bool JobFollow::over() const {
   const StoredJob* stored = job();
-  if (!stored || AnyPodLives()) return false;
+  if (!stored) return false;
   const api::Job& value = *stored->value;
+  // By cleanPodPolicy None, what still runs at the end runs on, a parameter server for ever.
+  const bool left_alone = api::Has(value.status, "Succeeded") &&
+                          value.spec.run_policy.clean_pod_policy == api::CleanPodPolicy::kNone;
+  if (AnyPodLives() && !left_alone) return false;
   if (value.extensions.life > value.status.life) return false;  // it is to run again
   return api::IsTerminal(value.status) ||
          (api::Has(value.status, "Suspended") && value.spec.run_policy.suspend);

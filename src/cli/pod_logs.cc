@@ -73,7 +73,8 @@ void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaI
   }
 }
 
-// A log is found by the name of its pod: whoever still follows the one before would read this one's.
+// A log is found by the name of its pod: whoever still follows the one before would read this
+// one's.
 void PodLogs::Forget(const std::string& name) {
   if (const auto before = names_.find(name); before != names_.end()) follows_.erase(before->second);
 }
@@ -107,9 +108,14 @@ std::vector<TimedChunk> PodLogs::Take() {
   return out;
 }
 
-bool PodLogs::ended() const {
-  return taken_.empty() &&
-         std::ranges::all_of(follows_, [](const auto& entry) { return entry.second->ended(); });
+bool PodLogs::ended(const std::vector<const Pod*>& pods) const {
+  const auto runs = [&](const std::string& uid) {
+    return std::ranges::any_of(pods,
+                               [&](const Pod* pod) { return pod->uid == uid && !pod->finished; });
+  };
+  return taken_.empty() && std::ranges::all_of(follows_, [&](const auto& entry) {
+           return entry.second->ended() || runs(entry.first);
+         });
 }
 
 Result<std::vector<TimedChunk>> ReadPodLogs(kube::Client& client,

@@ -30,8 +30,8 @@ class PodLogs {
   std::optional<base::Time> next() const;
   // What has come, in the order of the times that the nodes wrote down.
   std::vector<TimedChunk> Take();
-  // Every log that is followed has been read to its end.
-  bool ended() const;
+  // Every log that is followed has been read to its end, but for those of pods that still run.
+  bool ended(const std::vector<const backend::cluster::Pod*>& pods) const;
 
  private:
   void Forget(const std::string& name);

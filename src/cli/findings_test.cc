@@ -1,0 +1,63 @@
+#include "cli/findings.h"
+
+#include <gtest/gtest.h>
+
+namespace cli {
+namespace {
+
+using api::Role;
+using backend::cluster::Pod;
+
+Pod Waiting(int index, const std::string& reason, const std::string& message) {
+  Pod pod;
+  pod.replica.id = {Role::kWorker, index};
+  pod.trouble = reason;
+  pod.trouble_message = "Error pod x container tensorflow waiting message: " + message;
+  return pod;
+}
+
+TEST(Findings, OneTroubleIsToldOnceForAllWhoHaveIt) {
+  const Pod a = Waiting(0, "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.");
+  const Pod b = Waiting(1, "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.");
+  const Pod c = Waiting(2, "ErrImagePull", "not found");
+  const Pod fine = Waiting(3, "", "");
+  const std::vector<Trouble> found = TroublesOf({&a, &b, &c, &fine});
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_EQ(found[0].what, "worker/2 waits: ErrImagePull: not found");
+  EXPECT_NE(found[0].fix.find("--image"), std::string::npos);
+  EXPECT_EQ(
+      found[1].what,
+      "worker/0, worker/1 waits: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.");
+  EXPECT_NE(found[1].fix.find("ask for less"), std::string::npos);
+}
+
+TEST(Findings, EachKnownTroubleHasItsOwnFix) {
+  EXPECT_NE(FixFor("Unschedulable", "pod has unbound immediate PersistentVolumeClaims").find("pvc"),
+            std::string::npos);
+  EXPECT_NE(FixFor("Unschedulable", "Insufficient nvidia.com/gpu").find("--gpus"),
+            std::string::npos);
+  EXPECT_NE(FixFor("FailedCreatePod", "exceeded quota: q").find("quota"), std::string::npos);
+  EXPECT_NE(FixFor("FailedCreatePod", "violates PodSecurity \"restricted\"").find("--pod-file"),
+            std::string::npos);
+  EXPECT_NE(FixFor("FailedCreatePod", "admission webhook \"w\" denied the request").find("webhook"),
+            std::string::npos);
+  EXPECT_EQ(FixFor("SomethingNew", "nobody has seen it yet"), "");
+}
+
+TEST(Findings, ARefusalIsToldOnlyOfReplicasThatAreMissing) {
+  api::Job job;
+  job.spec.replicas[Role::kWorker] = {.replicas = 2};
+  const std::vector<base::Json> events = {
+      base::JsonObject{{"reason", "FailedCreatePod"}, {"message", "old"}},
+      base::JsonObject{{"reason", "FailedCreatePod"}, {"message", "exceeded quota: q"}},
+      base::JsonObject{{"reason", "SuccessfulCreatePod"}, {"message", "made"}}};
+  const Pod there = Waiting(0, "", "");
+  const std::vector<Trouble> found = Refusals(job, {&there}, events);
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].what, "worker/1 cannot be made: exceeded quota: q");
+  const Pod other = Waiting(1, "", "");
+  EXPECT_TRUE(Refusals(job, {&there, &other}, events).empty());
+}
+
+}  // namespace
+}  // namespace cli
