@@ -5,8 +5,9 @@ import signal
 
 import pytest
 
+from docs import run_page
 from there import IMAGE, There
-from yard import wait_for
+from yard import BINARY, wait_for
 
 HELLO = "import os; print('hello from', os.environ['TRAINYARD_ROLE'], os.environ['TRAINYARD_INDEX'])"
 # Stays until it may finish; SIGTERM ends it.
@@ -142,3 +143,33 @@ def test_values_of_an_env_file_are_never_shown(there):
     out = run(there, "-w", 1, "-e", "secrets.env", script)
     assert "worker/0  7" in out
     assert "hunter2" not in out + there.run("get", "-o", "json") + json.dumps(there.cluster.pods(there.namespace))
+
+
+def test_the_commands_of_the_guide(there, with_image):
+    """As they stand, but for the image, which is not the one of the internet."""
+    programs = there.home / "bin"
+    programs.mkdir()
+    (programs / "trainyard").write_text(f"""#!/bin/bash
+case $1 in
+  run|render) exec {BINARY} "$1" -i {IMAGE} "${{@:2}}" ;;
+  *) exec {BINARY} "$@" ;;
+esac
+""")
+    (programs / "trainyard").chmod(0o755)
+    there.cluster.kubectl("apply", "-f", "-", input=VOLUME % there.home)
+    (there.home / "volume").mkdir(mode=0o777)
+    (there.home / "volume").chmod(0o777)
+    assert run_page("kubernetes.md", there.home, {**there.env, "PATH": f"{programs}:{there.env['PATH']}"}) >= 14
+    there.cluster.kubectl("delete", "pv", "guide", "--wait=false")
+    there.cluster.kubectl("delete", "deployment", "-n", "trainyard-system", "trainyard-operator")
+
+
+VOLUME = """
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: guide}
+spec:
+  capacity: {storage: 10Gi}
+  accessModes: [ReadWriteMany]
+  hostPath: {path: %s/volume}
+"""
