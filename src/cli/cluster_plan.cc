@@ -137,8 +137,9 @@ Result<> ShapeScript(const Args& args, ClusterPlan& out) {
             ? JsonArray{Json("python3"), Json(entry)}
             : JsonArray{Json("bash"), Json("-e"),
                         Json(fmt::format("{}/{}", kCodeMount, kCommandFile)), Json(entry)};
-    inner["volumeMounts"] =
-        JsonArray{JsonObject{{"name", "trainyard-code"}, {"mountPath", kCodeMount}}};
+    if (!out.code.empty())
+      inner["volumeMounts"] =
+          JsonArray{JsonObject{{"name", "trainyard-code"}, {"mountPath", kCodeMount}}};
     if (gpus > 0 && role != Role::kPs)
       ObjectAt(ObjectAt(inner, "resources"), "limits")["nvidia.com/gpu"] = gpus;
     spec.pod_template = Shaped(std::move(container), pod_file);
@@ -237,8 +238,17 @@ Result<ClusterPlan> MakeClusterPlan(const Args& args) {
   ClusterPlan out{.plan = TRY(ReadPlan(args))};
   const bool script = !args.Has("file");
   if (script) {
+    auto code = CodeOf(out.plan);
+    if (code) {
+      out.code = *std::move(code);
+    } else if (!args.Has("image") || out.plan.code_dir.empty()) {
+      return std::unexpected(code.error());
+    } else {  // as `package` makes it
+      out.plan.warnings.push_back(
+          fmt::format("{} is more than a ConfigMap takes: the copy in the image, below {}, is run",
+                      out.plan.code_dir, kCodeMount));
+    }
     TRY(ShapeScript(args, out));
-    out.code = TRY(CodeOf(out.plan));
   } else {
     for (const char* flag : {"image", "pod-file", "gpus"}) {
       if (args.Has(flag))

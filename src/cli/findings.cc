@@ -87,9 +87,9 @@ std::vector<Trouble> TroublesOf(const std::vector<const Pod*>& pods) {
   std::vector<Trouble> out;
   for (const auto& [kind, ids] : by_kind) {
     const auto& [reason, words] = kind;
-    out.push_back(
-        {fmt::format("{} waits: {}{}", Names(ids), reason, words.empty() ? "" : ": " + words),
-         FixFor(reason, words)});
+    out.push_back({fmt::format("{} {}: {}{}", Names(ids), ids.size() == 1 ? "waits" : "wait",
+                               reason, words.empty() ? "" : ": " + words),
+                   FixFor(reason, words)});
   }
   return out;
 }

@@ -25,9 +25,8 @@ TEST(Findings, OneTroubleIsToldOnceForAllWhoHaveIt) {
   ASSERT_EQ(found.size(), 2);
   EXPECT_EQ(found[0].what, "worker/2 waits: ErrImagePull: not found");
   EXPECT_NE(found[0].fix.find("--image"), std::string::npos);
-  EXPECT_EQ(
-      found[1].what,
-      "worker/0, worker/1 waits: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.");
+  EXPECT_EQ(found[1].what,
+            "worker/0, worker/1 wait: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.");
   EXPECT_NE(found[1].fix.find("ask for less"), std::string::npos);
 }
 
