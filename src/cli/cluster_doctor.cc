@@ -12,6 +12,7 @@
 #include "cli/checkup.h"
 #include "cli/cluster.h"
 #include "cli/deployment.h"
+#include "cli/object.h"
 #include "cli/refuse.h"
 #include "io/clock.h"
 #include "kube/api.h"
@@ -26,12 +27,6 @@ using base::Result;
 using namespace std::chrono_literals;
 
 constexpr base::Duration kSkew = 5s;  // that logs and deadlines bear
-
-const Json& At(const Json& object, std::string_view key) {
-  static const Json kNothing;
-  const Json* found = base::Find(object, key);
-  return found ? *found : kNothing;
-}
 
 struct Right {
   const char* verb;

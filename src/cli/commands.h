@@ -26,6 +26,7 @@ int FetchCommand(const Args& args);
 int WaitCommand(const Args& args);
 int DoctorCommand(const Args& args);
 int InstallCommand(const Args& args);
+int AdoptCommand(const Args& args);
 int UninstallCommand(const Args& args);
 int OperatorCommand(const Args& args);
 int PackageCommand(const Args& args);

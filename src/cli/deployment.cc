@@ -33,6 +33,16 @@ void Replace(Json& value, std::string_view from, const std::string& to) {
   }
 }
 
+// What the operator is told, beside what its manifest says.
+void Tell(Json& deployment, const DeploymentWish& wish) {
+  Json& container = deployment.at_pointer("/spec/template/spec/containers/0");
+  for (const std::string& flag : wish.flags) container.at("args").get_array().emplace_back(flag);
+  base::JsonArray env;
+  for (const auto& [name, value] : wish.variables)
+    env.push_back(base::JsonObject{{"name", name}, {"value", value}});
+  if (!env.empty()) container.get_object()["env"] = std::move(env);
+}
+
 }  // namespace
 
 std::vector<Json> OperatorObjects(const DeploymentWish& wish) {
@@ -46,6 +56,7 @@ std::vector<Json> OperatorObjects(const DeploymentWish& wish) {
   for (Json& object : out) {
     Replace(object, kSystemNamespace, wish.name_space);
     if (!wish.image.empty()) Replace(object, "trainyard:latest", wish.image);
+    if (base::StringOr(object, "kind") == "Deployment") Tell(object, wish);
   }
   std::ranges::stable_sort(out, {}, PlaceOf);
   return out;

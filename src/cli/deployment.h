@@ -1,6 +1,7 @@
 // What the operator consists of on a cluster: the manifests of deploy/, as they are in the program.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,9 @@ inline constexpr std::string_view kOperatorDeployment = "trainyard-operator";
 
 struct DeploymentWish {
   std::string name_space = std::string(kSystemNamespace);
-  std::string image;  // empty: the one of deploy/operator.yaml
+  std::string image;                             // empty: the one of deploy/operator.yaml
+  std::vector<std::string> flags;                // of `trainyard operator`, beside those it has
+  std::map<std::string, std::string> variables;  // of its environment
 };
 
 // In the order in which they must be made: whatever another needs comes before it.

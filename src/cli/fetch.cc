@@ -13,6 +13,7 @@
 #include "cli/findings.h"
 #include "cli/local_place.h"
 #include "cli/made.h"
+#include "cli/object.h"
 #include "cli/place.h"
 #include "cli/progress_line.h"
 #include "cli/refuse.h"
@@ -54,12 +55,6 @@ struct Source {
   std::string claim, path;  // within the claim
   std::string image;
 };
-
-const Json& At(const Json& object, std::string_view key) {
-  static const Json kNothing;
-  const Json* found = base::Find(object, key);
-  return found ? *found : kNothing;
-}
 
 // Where the output of a job lies; of one that is gone, the claim that was made for it.
 Result<Source> SourceOf(Cluster& cluster, const Args& args, const std::string& name_space,

@@ -4,12 +4,15 @@
 
 namespace core {
 
-bool IsTakenIn(const api::Job& job, const api::JobStatus& published, const ReplicaState& ended) {
-  if (!HasEnded(ended)) return false;
-  if (api::IsTerminal(published) || published.completed.contains(ended.id)) return true;
+bool IsAwaited(const api::Job& job, const api::JobStatus& published, const ReplicaState& replica) {
+  if (api::IsTerminal(published) || published.completed.contains(replica.id)) return false;
   // A suspended job asks nothing of its old replicas, and its resumption begins new attempts.
-  if (api::Has(published, "Suspended")) return true;
-  return !View{job, published, {}, {}}.IsCurrent(ended);
+  if (api::Has(published, "Suspended")) return false;
+  return View{job, published, {}, {}}.IsCurrent(replica);
+}
+
+bool IsTakenIn(const api::Job& job, const api::JobStatus& published, const ReplicaState& ended) {
+  return HasEnded(ended) && !IsAwaited(job, published, ended);
 }
 
 }  // namespace core

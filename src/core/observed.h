@@ -39,6 +39,9 @@ struct ReplicaState {
   int32_t attempt = 0;      // given to it at its start
   Phase phase = Phase::kPending;
   bool deleting = false;  // on its way out, not gone yet
+  // Made, or about to be made, by its world, which asks nobody: a kubelet, in a pod that another
+  // operator made.
+  int32_t restarts_in_place = 0;
   std::optional<base::Time> started;
   std::optional<Ending> ending;  // if and only if phase is kSucceeded or kFailed
 

@@ -89,6 +89,7 @@ class Pass {
   }
 
   void Judge() {
+    if (status_.shape.empty() && status_.attempt == 0) TakeUpAttempts();
     FindMissed();
     if (api::Has(status_, "Suspended")) Resume();
     if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
@@ -97,7 +98,7 @@ class Pass {
     if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
     if (IsSuccess(job_, status_.completed)) {
       Succeed();
-    } else if (!PastDeadline()) {
+    } else if (!PastDeadline() && !PastRestartsInPlace()) {
       Reshape();
       JudgeFailures();
       if (!api::IsTerminal(status_)) CheckStartDeadline();
@@ -105,6 +106,17 @@ class Pass {
     Count();
     if (!api::IsTerminal(status_) && !restarted_ && AnyDriverActive()) {
       Set("Running", "TFJobRunning", fmt::format("TFJob {} is running.", FullName()));
+    }
+  }
+
+  // Nothing of ours is remembered. Replicas of later attempts than the first tell that there was
+  // something, and another operator has written over it: they are the ones that are wanted.
+  void TakeUpAttempts() {
+    for (const ReplicaState& r : replicas_) {
+      if (r.attempt == 0 || r.deleting) continue;
+      int32_t& wanted = status_.units[r.id].attempt;
+      wanted = std::max(wanted, r.attempt);
+      status_.attempt = std::max(status_.attempt, r.attempt);
     }
   }
 
@@ -309,7 +321,8 @@ class Pass {
     }
     const bool failure = cause.meaning == Meaning::kRetryable;
     const auto limit = job_.spec.run_policy.backoff_limit;
-    if (failure && limit && status_.restarts >= *limit + BUG(kOneAboveLimit) &&
+    const int32_t in_place = RestartsInPlace();
+    if (failure && limit && status_.restarts + in_place >= *limit + BUG(kOneAboveLimit) &&
         !(group && BUG(kLimitIgnoresAlone))) {
       Fail(fmt::format("Job {} has failed because it has reached the specified backoff limit",
                        Name()),
@@ -340,6 +353,8 @@ class Pass {
       status_.gang.planned = false;
       PauseFor(status_.gang, cause);
     }
+    // Those of replicas that make way now would be forgotten with them.
+    status_.restarts += in_place - RestartsInPlace();
     const std::string message =
         fmt::format("job {} is restarting because {} replica(s) failed.", Name(), type);
     Set("Restarting", "TFJobRestarting", message);
@@ -368,6 +383,29 @@ class Pass {
     status_.incidents.push_back(std::move(incident));
     if (status_.incidents.size() > kIncidentsKept)
       status_.incidents.erase(status_.incidents.begin());
+  }
+
+  // ---- Restarts that we did not make
+
+  int32_t RestartsInPlace() const {
+    int32_t sum = 0;
+    for (const ReplicaState& r : replicas_) {
+      if (view_.IsCurrent(r)) sum += r.restarts_in_place;
+    }
+    return sum;
+  }
+
+  // They are made already: the limit ends the job once there are more than it allows.
+  bool PastRestartsInPlace() {
+    const auto limit = job_.spec.run_policy.backoff_limit;
+    const int32_t in_place = RestartsInPlace();
+    if (!limit || in_place == 0 || status_.restarts + in_place <= *limit) return false;
+    Fail(
+        fmt::format("Job {} has failed because it has reached the specified backoff limit", Name()),
+        FailedByLimit(fmt::format("restarted {} times, {} of them in place, and backoffLimit is {}",
+                                  status_.restarts + in_place, in_place, *limit),
+                      "trainyard logs " + Name()));
+    return true;
   }
 
   // ---- Limits of time

@@ -78,7 +78,7 @@ def command(cluster, program, flags):
 @contextlib.contextmanager
 def go_operator(cluster, own_crd=True, variables=None, **flags):
     folder = binaries.ensure(binaries.OPERATOR)
-    prepare(cluster, (folder / "kubeflow.org_tfjobs.yaml").read_text() if own_crd else None)
+    prepare(cluster, (folder / "manifests/base/crds/kubeflow.org_tfjobs.yaml").read_text() if own_crd else None)
     control.start(cluster.state, NAME, ["env", *(f"{name}={value}" for name, value in (variables or {}).items()),
                                         *command(cluster, folder / "training-operator.v1", flags)])
     operator = GoOperator(cluster)

@@ -209,18 +209,14 @@ void Deeds::LookUpPod(const JobPtr& job, api::ReplicaId id, Done done) {
         if (WasTakenFrom(*job, *object)) *claim = base::StringOr(object->at("metadata"), "uid");
         know_.pods.Learn(*object);
       },
-      [this, job, id, key, path, claim, uid = known ? known->uid : "",
+      [this, job, id, key, claim, uid = known ? known->uid : "",
        version = known ? known->version : 0, done = std::move(done)](std::optional<Error> error) {
         // Not one that was made since we asked.
         if (error && error->kind() == ErrorKind::kNotFound) know_.pods.Drop(key, uid, version);
         if (error || claim->empty()) return done(std::move(error));
-        Ask(
-            key.name_space,
-            [path, body = base::CompactJson(MakeClaim(*job, id, *claim))] {
-              return Request{"PATCH", path, kStrategicPatch, body};
-            },
-            [this, job, key](const Json* object) {
-              know_.pods.Learn(*object);
+        Claim(
+            job, id, *claim,
+            [this, job, key](const Json*) {
               chronicle_.Tell(*job, {true, "TakenBackPod",
                                      fmt::format("Took pod {} back: somebody had removed its "
                                                  "label or its owner",
@@ -230,9 +226,46 @@ void Deeds::LookUpPod(const JobPtr& job, api::ReplicaId id, Done done) {
       });
 }
 
+void Deeds::Claim(const JobPtr& job, api::ReplicaId id, const std::string& uid, Found found,
+                  Done done) {
+  Ask(
+      job->metadata.name_space,
+      [path = PathOf(Kind::kPod, job->metadata.name_space, ReplicaName(*job, id)),
+       body = base::CompactJson(MakeClaim(*job, id, uid))] {
+        return Request{"PATCH", path, kStrategicPatch, body};
+      },
+      [this, found = std::move(found)](const Json* object) {
+        know_.pods.Learn(*object);
+        found(object);
+      },
+      std::move(done));
+}
+
+void Deeds::Hold(const JobPtr& job, const Pod& pod, Done done) {
+  Claim(
+      job, pod.replica.id, pod.uid, [](const Json*) {},
+      [done = std::move(done)](std::optional<Error> error) {
+        // Gone, on its way out, or another's name by now: all of it wakes us.
+        const bool other = error && (error->kind() == ErrorKind::kNotFound ||
+                                     error->kind() == ErrorKind::kTaken || WillNeverDo(error));
+        done(other ? std::nullopt : std::move(error));
+      });
+}
+
 void Deeds::LookAt(const JobPtr& job, Kind kind, api::ReplicaId id, const Key& key,
                    const Error& taken, Done done) {
-  const Done looked = [this, job, kind, key, taken, done](std::optional<Error> error) {
+  const std::string path = PathOf(kind, key.name_space, key.name);
+  // UID of a service of this job that has none of our labels, and selects by others.
+  auto unlabelled = std::make_shared<std::string>();
+  const Done looked = [this, job, kind, key, path, unlabelled, taken,
+                       done](std::optional<Error> error) {
+    // Made by an operator from before these labels. Another is made once it is gone.
+    if (!error && !unlabelled->empty()) {
+      return Delete(
+          key.name_space, path, *unlabelled, std::nullopt, {}, [](const Json*) {},
+          [](const Json*) {},
+          [taken, done](std::optional<Error> second) { done(second ? std::move(second) : taken); });
+    }
     const Pod* pod = kind == Kind::kPod ? know_.pods.Find(key) : nullptr;
     const Service* service = kind == Kind::kService ? know_.services.Find(key) : nullptr;
     const PodGroup* group = kind == Kind::kPodGroup ? know_.pod_groups.Find(key) : nullptr;
@@ -251,9 +284,15 @@ void Deeds::LookAt(const JobPtr& job, Kind kind, api::ReplicaId id, const Key& k
   };
   if (kind == Kind::kPod) return LookUpPod(job, id, looked);
   Ask(
-      key.name_space,
-      [path = PathOf(kind, key.name_space, key.name)] { return Request{.path = path}; },
-      [this, kind](const Json* object) { Learn(kind, *object); }, looked);
+      key.name_space, [path] { return Request{.path = path}; },
+      [this, job, kind, unlabelled](const Json* object) {
+        Learn(kind, *object);
+        const Json* metadata = base::Find(*object, "metadata");
+        const bool ours = metadata && OwnerOf(*metadata) == job->metadata.uid;
+        if (kind == Kind::kService && ours && !ReadService(*object))
+          *unlabelled = base::StringOr(*metadata, "uid");
+      },
+      looked);
 }
 
 // ---- Taking away

@@ -65,6 +65,9 @@ class Deeds {
   void DeleteService(const JobPtr& job, const Service& service, Done done);
   void DeletePodGroup(const JobPtr& job, const PodGroup& group, Done done);
   void DeleteJob(const JobPtr& job, Done done);
+  // Puts our finalizer on a pod that another operator made. One that is not there any more as it
+  // was seen stays as it is.
+  void Hold(const JobPtr& job, const Pod& pod, Done done);
   // Takes our finalizer off.
   void Release(const Pod& pod, Done done);
 
@@ -85,6 +88,7 @@ class Deeds {
   void Delete(const std::string& name_space, const std::string& path, const std::string& uid,
               std::optional<kube::Version> version, base::JsonObject options, Found found,
               Found learn, Done done);
+  void Claim(const JobPtr& job, api::ReplicaId id, const std::string& uid, Found found, Done done);
   void Learn(Kind kind, const base::Json& object);
   void TookAway(const base::Json& object, const Pod& pod);
 

@@ -91,6 +91,37 @@ TEST_F(DeedsTest, AServiceOfAJobBeforeThisOneIsNotTakenForIts) {
   EXPECT_TRUE(chronicle.heard.empty());
 }
 
+// As tf-operator made them.
+TEST_F(DeedsTest, AServiceOfTheJobWithOtherLabelsMakesWayForOneThatFindsItsPod) {
+  base::Json service = MakeService(*job, {api::Role::kWorker, 0});
+  service.at("metadata").get_object()["uid"] = "s-1";
+  service.at("metadata").get_object()["labels"] = base::JsonObject{{"tf-replica-type", "worker"}};
+  deeds.CreateService(job, {api::Role::kWorker, 0}, Done());
+  pacer.Advance(kStart);
+  transport.Reply(409, R"({"kind":"Status","code":409,"reason":"AlreadyExists"})");
+  pacer.Advance(kStart);
+  transport.Reply(200, base::CompactJson(service));
+  pacer.Advance(kStart);
+  ASSERT_EQ(transport.asked.size(), 1u);
+  EXPECT_EQ(transport.asked[0].request.method, "DELETE");
+  EXPECT_NE(transport.asked[0].request.body.find("s-1"), std::string::npos);
+  transport.Reply(200, base::CompactJson(service));
+  EXPECT_EQ(answers, 1);
+  EXPECT_TRUE(error) << "so that it is tried again, and no pod starts before";
+}
+
+// Gone, on its way out, or another's name: whatever it is, its change wakes the job.
+TEST_F(DeedsTest, APodThatCannotBeHeldAnyMoreIsNoError) {
+  for (const int status : {404, 409, 422}) {
+    pods.Apply(PodObject("", ""));
+    deeds.Hold(job, *pods.Find(kPod), Done());
+    pacer.Advance(kStart);
+    transport.Reply(status, R"({"kind":"Status","reason":"Whatever"})");
+    EXPECT_FALSE(error);
+  }
+  EXPECT_EQ(answers, 3);
+}
+
 TEST_F(DeedsTest, ADeletionThatIsRefusedForAnotherReasonThanItsUidIsNotTakenForDone) {
   const base::Json pod = PodObject("", "");
   pods.Apply(pod);

@@ -17,6 +17,9 @@ namespace {
 using base::Json;
 using base::StringOr;
 
+// Of one pod: those of all pods that a job may have still add up to a number.
+constexpr int64_t kMostRestarts = 10'000;
+
 const Json& At(const Json& object, std::string_view key) {
   static const Json kNothing;
   const Json* found = base::Find(object, key);
@@ -114,6 +117,17 @@ bool HaveEnded(const Json& spec, const Json& status) {
   return all;
 }
 
+// Those that a kubelet has made of a container, and the one that it is about to make unless the pod
+// has ended.
+int32_t RestartsInPlace(const Json& container_status, bool ended) {
+  const Json& state = At(container_status, "state");
+  const bool waits = At(state, "waiting").is_object() &&
+                     At(At(container_status, "lastState"), "terminated").is_object();
+  const bool one_more = !ended && (waits || At(state, "terminated").is_object());
+  const int64_t restarts = base::IntOr(container_status, "restartCount") + one_more;
+  return static_cast<int32_t>(std::clamp<int64_t>(restarts, 0, kMostRestarts));
+}
+
 // Why a pod that has not started does not: a container that waits for something that is not
 // coming, or no node for it.
 void ReadTrouble(const Json& status, Pod& pod) {
@@ -182,15 +196,20 @@ std::optional<Pod> ReadPod(const Json& object) {
   const base::Time created = TimeAt(metadata, "creationTimestamp").value_or(base::Time());
   const std::string phase = StringOr(status, "phase");
   const Json& container = Named(At(spec, "containers"), "name", api::kContainerName);
-  const Json& state =
-      At(Named(At(status, "containerStatuses"), "name", api::kContainerName), "state");
+  const Json& its = Named(At(status, "containerStatuses"), "name", api::kContainerName);
+  const Json& state = At(its, "state");
   const Json& terminated = At(state, "terminated");
   pod.finished = phase == "Succeeded" || phase == "Failed";
   // Nothing will ever report its end: no node has it, or somebody deleted it by force, because its
   // node is lost, say. Without our finalizer it would be gone.
   const bool given_up = pod.replica.deleting && (pod.node.empty() || pod.grace == 0);
-  const bool ended = pod.finished || given_up ||
-                     (terminated.is_object() && StringOr(spec, "restartPolicy") == "Never");
+  // Ours are never restarted in place. Those of another operator may be, and one that has gone
+  // well under OnFailure is not.
+  const std::string policy = StringOr(spec, "restartPolicy");
+  const bool for_good =
+      policy == "Never" || (policy == "OnFailure" && base::IntOr(terminated, "exitCode", -1) == 0);
+  const bool ended = pod.finished || given_up || (terminated.is_object() && for_good);
+  if (policy != "Never") pod.replica.restarts_in_place = RestartsInPlace(its, ended);
   pod.closing = !pod.finished && !pod.replica.deleting && HaveEnded(spec, status);
   if (ended) {
     pod.replica.ending = ReadEnding(metadata, status, container, terminated, created);

@@ -77,6 +77,56 @@ TEST(ReadPod, DeletedBySomebodyIsADisruptionOnceItHasEnded) {
   EXPECT_EQ(gone.replica.ending->disruption, "its pod was deleted");
 }
 
+// As training-operator makes one under this policy.
+Pod Theirs(const std::string& policy, const std::string& status) {
+  Json object = PodObject("", status);
+  object.at("metadata").get_object().erase("finalizers");
+  object.at("metadata").at("labels").get_object().erase("trainyard.dev/attempt");
+  object.at("spec").get_object()["restartPolicy"] = policy;
+  return Read(object);
+}
+
+std::string Restarted(int times, const std::string& state, const std::string& last = "{}",
+                      const std::string& phase = "Running") {
+  return fmt::format(R"("phase":"{}","containerStatuses":[{{"name":"tensorflow",)"
+                     R"("restartCount":{},"state":{},"lastState":{}}}])",
+                     phase, times, state, last);
+}
+
+TEST(ReadPod, OfAnotherOperatorIsOfTheFirstAttemptAndNotHeld) {
+  const Pod pod = Theirs("OnFailure", R"("phase":"Running")");
+  EXPECT_EQ(pod.replica.attempt, 0);
+  EXPECT_EQ(pod.replica.phase, Phase::kRunning);
+  EXPECT_FALSE(pod.held);
+}
+
+TEST(ReadPod, RunsOnWhileAKubeletRestartsItsContainer) {
+  const Pod failed = Theirs("OnFailure", R"("phase":"Running",)" + Terminated(1));
+  EXPECT_EQ(failed.replica.phase, Phase::kRunning);
+  const Pod done = Theirs("Always", R"("phase":"Running",)" + Terminated(0));
+  EXPECT_EQ(done.replica.phase, Phase::kRunning);
+}
+
+TEST(ReadPod, UnderOnFailureIsDoneByItsMainContainerWhateverASidecarDoes) {
+  const Pod done = Theirs("OnFailure", R"("phase":"Running",)" + Terminated(0));
+  EXPECT_EQ(done.replica.phase, Phase::kSucceeded);
+}
+
+TEST(ReadPod, CountsTheRestartsOfAKubeletAndTheOneThatItIsAboutToMake) {
+  const char* ended = R"({"terminated":{"exitCode":1}})";
+  const auto count = [](const std::string& status) {
+    return Theirs("OnFailure", status).replica.restarts_in_place;
+  };
+  EXPECT_EQ(count(Restarted(0, R"({"waiting":{"reason":"ContainerCreating"}})")), 0);
+  EXPECT_EQ(count(Restarted(0, R"({"running":{}})")), 0);
+  EXPECT_EQ(count(Restarted(0, ended)), 1);
+  EXPECT_EQ(count(Restarted(0, R"({"waiting":{"reason":"CrashLoopBackOff"}})", ended)), 1);
+  EXPECT_EQ(count(Restarted(1, R"({"running":{}})", ended)), 1);
+  EXPECT_EQ(count(Restarted(1, R"({"waiting":{"reason":"CrashLoopBackOff"}})", ended)), 2);
+  EXPECT_EQ(Theirs("Never", Restarted(1, ended)).replica.restarts_in_place, 0);
+  EXPECT_EQ(count(Restarted(1, ended, "{}", "Failed")), 1);
+}
+
 // A preemption handler saves and exits with 0: that is not the end of the training.
 TEST(ReadPod, AnExitWithZeroAfterItWasAskedToGoIsADisruption) {
   const Pod pod = Read(

@@ -77,6 +77,11 @@ std::optional<StoredJob> ReadJob(const Json& object) {
   return out;
 }
 
+bool IsOurs(const api::Job& job) {
+  const std::string& by = job.spec.run_policy.managed_by;
+  return by.empty() || by == "kubeflow.org/training-operator";
+}
+
 std::optional<Service> ReadService(const Json& object) {
   const Json& metadata = At(object, "metadata");
   const Json& labels = At(metadata, "labels");

@@ -27,6 +27,9 @@ struct StoredJob {
 
 std::optional<StoredJob> ReadJob(const base::Json& object);
 
+// By its managedBy: a job may be another's, of Kueue on another cluster say.
+bool IsOurs(const api::Job& job);
+
 struct Service {
   Key key;
   Key job;

@@ -27,11 +27,6 @@ base::Duration PauseAfter(int32_t failures) {
   return std::min(kLongestPause, kFirstPause * (int64_t{1} << std::min(failures - 1, 12)));
 }
 
-bool IsOurs(const api::Job& job) {
-  const std::string& by = job.spec.run_policy.managed_by;
-  return by.empty() || by == "kubeflow.org/training-operator";
-}
-
 // Something that deeds or people rely on has changed, not only counts of what runs.
 bool MustTellNow(const api::JobStatus& before, api::JobStatus after) {
   after.seen = before.seen;

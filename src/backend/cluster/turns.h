@@ -4,7 +4,8 @@
 //   decide    core::Reconcile, the same function as on one machine; nothing else decides
 //   publish   the status, by a patch that names the version that was decided on
 //   perform   services before pods, deletions by UID, everything of one kind in parallel
-//   release   the finalizers of pods whose ending is in the published status now
+//   release   the finalizers of pods whose ending is in the published status now, and hold those
+//             that another operator left without
 //
 // A turn spans several answers of the server. What changes meanwhile asks for another turn. A turn
 // that failed is not repaired: what it left undone is found again by the next, after a pause that

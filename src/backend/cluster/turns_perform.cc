@@ -16,6 +16,12 @@ using base::Error;
 // the name while the process may still run.)
 constexpr int64_t kNoGrace = 1;
 
+// A pod of the job that another operator made. One that is on its way out takes no finalizer.
+bool IsUnheld(const Pod& pod, const StoredJob& job) {
+  return !pod.held && !pod.replica.deleting && pod.owner == job.uid &&
+         pod.key.name == ReplicaName(*job.value, pod.replica.id);
+}
+
 }  // namespace
 
 void Turns::Perform(const TurnPtr& turn) {
@@ -80,6 +86,8 @@ void Turns::Clear(const TurnPtr& turn) {
   for (const Pod& pod : turn->pods) {
     if (pod.held && core::IsTakenIn(*turn->job, status, pod.replica)) {
       deeds_.Release(pod, Part(turn));
+    } else if (IsUnheld(pod, turn->stored) && core::IsAwaited(*turn->job, status, pod.replica)) {
+      deeds_.Hold(turn->job, pod, Part(turn));
     }
   }
   for (const Service* service : know_.services.Of(turn->key)) {

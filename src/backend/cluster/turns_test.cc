@@ -46,6 +46,11 @@ struct TurnsTest : ::testing::Test {
     return pod;
   }
 
+  static Json Unheld(Json pod) {
+    pod.at("metadata").get_object().erase("finalizers");
+    return pod;
+  }
+
   TurnsTest() {
     const std::string running = R"("phase":"Running",)" +
                                 ContainerState(R"("running":{"startedAt":"2026-01-01T00:00:05Z"})");
@@ -234,6 +239,36 @@ TEST_F(TurnsTest, AFailureIsAnsweredBeforeThePhaseOfThePodTellsIt) {
   Advance();
   EXPECT_EQ(Asked(), kStatusWritten);
   EXPECT_NE(transport.asked.front().request.body.find("TFJobRestarting"), std::string::npos);
+}
+
+// A pod as another operator makes one: without our finalizer.
+TEST_F(TurnsTest, APodOfAnotherOperatorIsHeldBeforeItsEndCanBeMissed) {
+  woken = nullptr;
+  pods.Apply(Unheld(Worker("1", R"("phase":"Running")", 10)));
+  woken = &turns;
+  turns.Wake(kJob);
+  Advance();
+  transport.Reply(200, base::CompactJson(job));
+  Advance();
+  ASSERT_TRUE(Asked().starts_with("PATCH /api/v1/namespaces/team-a/pods/mnist-worker-1\n"))
+      << Asked();
+  const Json patch = kube::testing::J(transport.asked.front().request.body);
+  EXPECT_EQ(patch.at("metadata").at("uid"), "p-1");
+  EXPECT_EQ(patch.at("metadata").at("finalizers"), base::JsonArray({Json(kFinalizer)}));
+}
+
+TEST_F(TurnsTest, APodOfAnotherOperatorThatIsOnItsWayOutIsLeftAlone) {
+  woken = nullptr;
+  Json pod = Unheld(Worker("1", R"("phase":"Running")", 10));
+  pod.at("metadata").get_object()["deletionTimestamp"] = "2026-01-01T00:01:00Z";
+  pod.at("metadata").get_object()["deletionGracePeriodSeconds"] = 30;
+  pods.Apply(pod);
+  woken = &turns;
+  turns.Wake(kJob);
+  Advance();
+  transport.Reply(200, base::CompactJson(job));
+  Advance();
+  EXPECT_EQ(Asked().find("pods"), std::string::npos) << Asked();
 }
 
 TEST_F(TurnsTest, OfManyJobsTheFirstOnesGoOnWhileTheLastOnesWait) {

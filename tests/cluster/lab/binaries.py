@@ -36,7 +36,7 @@ class Product:
     go: tuple[int, int]  # the oldest that the module takes
     ldflags: str = "-s -w"
     links: dict[str, str] = dataclasses.field(default_factory=dict)
-    files: tuple[str, ...] = ()  # MODULE:PATH, copied along
+    files: tuple[str, ...] = ()  # MODULE:FOLDER, copied along
 
     def command(self):
         # No debugger will look at them. Otherwise as their makers compile them: script/bench measures.
@@ -51,7 +51,7 @@ KUBERNETES = Product("kubernetes", HERE, ("./hyperkube", "./coredns", "./pause")
 # What we compare with: the operator in Go. Its own module, because it is made for a later Kubernetes.
 OPERATOR_MODULE = "github.com/kubeflow/training-operator"
 OPERATOR = Product("operator", HERE / "operator", (f"{OPERATOR_MODULE}/cmd/training-operator.v1",), (1, 26),
-                   files=(f"{OPERATOR_MODULE}:manifests/base/crds/kubeflow.org_tfjobs.yaml",))
+                   files=(f"{OPERATOR_MODULE}:manifests",))
 
 # Nodes and pods that exist on paper only, by the thousand.
 KWOK = Product("kwok", HERE / "kwok", ("sigs.k8s.io/kwok/cmd/kwok",), (1, 24))
@@ -149,7 +149,9 @@ def compile_into(product, go, folder, held):
         module, path = file.split(":")
         found = subprocess.run([go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module], cwd=product.module,
                                env=go_environment(), stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-        shutil.copy(pathlib.Path(found) / path, folder)
+        # What the module cache has is read-only, folders too: those could not be deleted.
+        shutil.copytree(pathlib.Path(found) / path, folder / path, copy_function=shutil.copyfile)
+        subprocess.run(["chmod", "-R", "u+w", folder / path], check=True)
     for name, target in product.links.items():
         (folder / name).symlink_to(target)
     say(f"built {product.name} in {time.monotonic() - began:.0f} s")

@@ -15,11 +15,11 @@ def new_key(path):
     openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path)
 
 
-def make_authority(folder):
+def make_authority(folder, days=DAYS):
     """The authority that signs all others, and the pair that signs tokens of service accounts."""
     folder.mkdir(mode=0o700)
     new_key(folder / "ca.key")
-    openssl("req", "-x509", "-new", "-key", folder / "ca.key", "-subj", "/CN=test-cluster", "-days", DAYS,
+    openssl("req", "-x509", "-new", "-key", folder / "ca.key", "-subj", "/CN=test-cluster", "-days", days,
             "-out", folder / "ca.crt")
     new_key(folder / "tokens.key")
     openssl("pkey", "-in", folder / "tokens.key", "-pubout", "-out", folder / "tokens.pub")
@@ -29,7 +29,7 @@ def escaped(text):
     return "".join(f"\\{letter}" if letter in "/\\+=" else letter for letter in text)
 
 
-def sign(folder, file, user, groups=(), names=()):
+def sign(folder, file, user, groups=(), names=(), days=DAYS):
     """FILE.crt and FILE.key for a user of some groups; `names` ("DNS:…", "IP:…") for one that serves."""
     key, request = folder / f"{file}.key", folder / f"{file}.csr"
     new_key(key)
@@ -40,7 +40,7 @@ def sign(folder, file, user, groups=(), names=()):
         extensions += f"subjectAltName={','.join(names)}\n"
     extra = folder / f"{file}.ext"
     extra.write_text(extensions)
-    openssl("x509", "-req", "-in", request, "-CA", folder / "ca.crt", "-CAkey", folder / "ca.key", "-days", DAYS,
+    openssl("x509", "-req", "-in", request, "-CA", folder / "ca.crt", "-CAkey", folder / "ca.key", "-days", days,
             "-extfile", extra, "-out", folder / f"{file}.crt")
     request.unlink()
     extra.unlink()
