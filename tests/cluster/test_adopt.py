@@ -10,7 +10,7 @@ import pathlib
 
 import pytest
 
-from cluster import ApiError
+from cluster import ApiError, holds
 from docs import run_page
 from kubeflow import DEPLOYMENT, WEBHOOKS, kubeflow
 from yard import BINARY, Yard
@@ -138,7 +138,7 @@ def theirs(with_image, tmp_path_factory):
         with_image.wait(lambda: with_image.api.get(f"/api/v1/namespaces/{WHERE}/serviceaccounts/default"), "a service account")
         jobs = Jobs(with_image, folder)
         jobs.end("ended", "exit 0")
-        made = {"ended": {"Worker": 1}, "one": {"Worker": 1}} | {name: options for name, (options, _, _) in LIVE.items()}
+        made = {name: {"Worker": 1} for name in ("ended", "one", "other")} | {name: options for name, (options, _, _) in LIVE.items()}
         for name, options in made.items():
             jobs.create(name, **options)
         jobs.wait_for(dict.fromkeys(made, "Running") | {"ended": "Succeeded", "suspended": "Suspended"})
@@ -157,6 +157,20 @@ def test_there_and_back_again_as_the_manual_says(with_image, theirs, yard):
     theirs.end("one", "exit 0")
     theirs.wait_for({"one": "Succeeded"})
     assert "verdict" not in theirs.status("one"), "it did not end under theirs"
+
+
+def test_it_may_stay_for_its_other_kinds(with_image, theirs, yard):
+    before = theirs.lives()
+    yard.run("adopt", "--yes", "--leave-others")
+    [pod] = with_image.pods("kubeflow")
+    assert holds(pod, "Ready") and "--enable-scheme=pytorchjob" in pod["spec"]["containers"][0]["args"]
+    theirs.end("other", "exit 0")
+    theirs.wait_for({"other": "Succeeded"})
+    assert "verdict" in theirs.status("other"), "it did not end under ours"
+    yard.run("uninstall", "--keep-jobs", "--yes")
+    with_image.kubectl("rollout", "undo", "deployment/training-operator", "-n", "kubeflow")
+    with_image.kubectl("rollout", "status", "deployment/training-operator", "-n", "kubeflow")
+    assert theirs.lives() == before
 
 
 def test_live_jobs_are_taken_over_without_a_restart_and_end_right(with_image, theirs, yard):
