@@ -125,6 +125,24 @@ const Json* Find(const Json& value, std::string_view key) {
   return object ? object->if_contains(key) : nullptr;
 }
 
+const Json& At(const Json& value, std::string_view key) {
+  static const Json kNothing;
+  const Json* found = Find(value, key);
+  return found ? *found : kNothing;
+}
+
+JsonObject& ObjectAt(JsonObject& object, std::string_view key) {
+  Json& value = object[key];
+  if (!value.is_object()) value.emplace_object();
+  return value.get_object();
+}
+
+JsonArray& ArrayAt(JsonObject& object, std::string_view key) {
+  Json& value = object[key];
+  if (!value.is_array()) value.emplace_array();
+  return value.get_array();
+}
+
 std::string StringOr(const Json& value, std::string_view key, std::string_view fallback) {
   const Json* member = Find(value, key);
   if (!member || !member->is_string()) return std::string(fallback);

@@ -26,6 +26,13 @@ std::string IndentedJson(const Json& value);  // two spaces, ends with a newline
 // The member of an object, or nullptr when there is none or value is no object.
 const Json* Find(const Json& value, std::string_view key);
 
+// The same with null in place of nothing, for reading far down.
+const Json& At(const Json& value, std::string_view key);
+
+// The member of an object that is to be changed, made an empty object or array if it is none.
+JsonObject& ObjectAt(JsonObject& object, std::string_view key);
+JsonArray& ArrayAt(JsonObject& object, std::string_view key);
+
 // Readers for our own files: the member as text or number, or the fallback when it is absent or of
 // another type.
 std::string StringOr(const Json& value, std::string_view key, std::string_view fallback = "");

@@ -62,6 +62,7 @@ class Attendance : private Scene {
   void Learn();
   void ReadLogs(Time now);
   void Tell(Time now);
+  std::string Refusal(Time now);
   void Wait(Time now);
   void HandleSignal(int signal);
   int Finish(Over over);
@@ -86,6 +87,8 @@ class Attendance : private Scene {
   std::string trouble_;  // of the moment, and since when
   Time trouble_since_;
   std::string told_;
+  std::string refusal_;  // as last asked for
+  Time refusal_asked_;
   int interrupted_ = 0;
   bool leave_ = false;
 };
@@ -150,6 +153,23 @@ void Attendance::ReadLogs(Time now) {
   for (const events::Metric& metric : seen.metrics) progress.metrics[metric.name] = metric.value;
 }
 
+// Pods that are not there although the job has been taken up: the server may refuse them. Asked for
+// now and then only.
+std::string Attendance::Refusal(Time now) {
+  if (!seen_ || api::IsTerminal(job_.status) || job_.spec.run_policy.suspend) return "";
+  if (MissingOf(job_, follow_.pods()).empty()) return refusal_ = "";
+  if (now < refusal_asked_ + kTell) return refusal_;
+  const bool first = refusal_asked_ == Time();
+  refusal_asked_ = now;
+  if (first) return "";  // they may just be on their way
+  auto events = EventsOf(cluster_, name_space_, name_, follow_.job() ? follow_.job()->uid : "");
+  refusal_.clear();
+  if (!events) return "";
+  for (const Trouble& refused : Refusals(job_, follow_.pods(), *events))
+    refusal_ = refused.what + (refused.fix.empty() ? "" : "; " + refused.fix);
+  return refusal_;
+}
+
 // What keeps the job from starting is told once it lasts, and again when it changes.
 void Attendance::Tell(Time now) {
   std::string trouble = follow_.trouble();
@@ -162,6 +182,7 @@ void Attendance::Tell(Time now) {
     for (const Trouble& of_pods : TroublesOf(follow_.pods()))
       trouble = of_pods.what + (of_pods.fix.empty() ? "" : "; " + of_pods.fix);
   }
+  if (trouble.empty()) trouble = Refusal(now);
   if (trouble != trouble_) {
     trouble_ = trouble;
     trouble_since_ = now;

@@ -61,6 +61,12 @@ std::string TimeOfEvent(const Json& event) {
   return "";
 }
 
+std::vector<const Pod*> PointersTo(const std::vector<Pod>& pods) {
+  std::vector<const Pod*> out;
+  for (const Pod& pod : pods) out.push_back(&pod);
+  return out;
+}
+
 class FollowedLogs : public LogSource {
  public:
   FollowedLogs(Cluster& cluster, Store store, const PlacedJob& job, const LogWish& wish)
@@ -130,22 +136,7 @@ class JobThere : public PlacedJob {
   }
 
   Result<std::vector<Json>> Events() override {
-    const StoredJob stored = TRY(Load());
-    const Json list = TRY(cluster_.client().Get(kube::WithQuery(
-        kube::Path("v1", "events", name_space()),
-        {{"fieldSelector",
-          fmt::format("involvedObject.name={},involvedObject.uid={}", name(), stored.uid)}})));
-    std::vector<Json> out;
-    const Json* items = base::Find(list, "items");
-    if (!items || !items->is_array()) return out;
-    for (const Json& event : items->get_array()) {
-      out.push_back(JsonObject{{"time", TimeOfEvent(event)},
-                               {"type", base::StringOr(event, "type")},
-                               {"reason", base::StringOr(event, "reason")},
-                               {"message", base::StringOr(event, "message")}});
-    }
-    std::ranges::stable_sort(out, {}, [](const Json& e) { return base::StringOr(e, "time"); });
-    return out;
+    return EventsOf(cluster_, name_space(), name(), TRY(Load()).uid);
   }
 
   Result<std::vector<Trouble>> Troubles(const Standing& standing) override {
@@ -153,10 +144,9 @@ class JobThere : public PlacedJob {
     if (api::IsTerminal(status)) return std::vector<Trouble>();
     if (status.conditions.empty()) return std::vector<Trouble>{NobodyKeepsIt()};
     const std::vector<Pod> pods = TRY(Pods());
-    std::vector<const Pod*> pointers;
-    for (const Pod& pod : pods) pointers.push_back(&pod);
-    std::vector<Trouble> out = TroublesOf(pointers);
-    for (Trouble& more : Refusals(standing.job, pointers, TRY(Events()))) out.push_back(more);
+    std::vector<Trouble> out = TroublesOf(PointersTo(pods));
+    for (Trouble& more : Refusals(standing.job, PointersTo(pods), TRY(Events())))
+      out.push_back(more);
     return out;
   }
 
@@ -169,18 +159,14 @@ class JobThere : public PlacedJob {
   Result<std::unique_ptr<LogSource>> OpenLogs(const LogWish& wish) override {
     if (wish.follow) return std::make_unique<FollowedLogs>(cluster_, store_, *this, wish);
     const std::vector<Pod> pods = TRY(Pods());
-    std::vector<const Pod*> pointers;
-    for (const Pod& pod : pods) pointers.push_back(&pod);
     return std::make_unique<LogsOnce>(
-        TRY(ReadPodLogs(cluster_.client(), pointers, {wish.replicas.begin(), wish.replicas.end()},
-                        SecondsSince(wish.since))));
+        TRY(ReadPodLogs(cluster_.client(), PointersTo(pods),
+                        {wish.replicas.begin(), wish.replicas.end()}, SecondsSince(wish.since))));
   }
 
   Result<std::map<ReplicaId, Used>> Measure() override {
     const std::vector<Pod> pods = TRY(Pods());
-    std::vector<const Pod*> pointers;
-    for (const Pod& pod : pods) pointers.push_back(&pod);
-    return MeasurePods(cluster_.server(), cluster_.client(), pointers);
+    return MeasurePods(cluster_.server(), cluster_.client(), PointersTo(pods));
   }
 
   Result<> Scale(api::Role role, int32_t count) override {
@@ -381,6 +367,25 @@ class ClusterPlace : public Place {
 };
 
 }  // namespace
+
+Result<std::vector<Json>> EventsOf(Cluster& cluster, const std::string& name_space,
+                                   const std::string& name, const std::string& uid) {
+  const Json list = TRY(cluster.client().Get(
+      kube::WithQuery(kube::Path("v1", "events", name_space),
+                      {{"fieldSelector",
+                        fmt::format("involvedObject.name={},involvedObject.uid={}", name, uid)}})));
+  std::vector<Json> out;
+  const Json& items = base::At(list, "items");
+  if (!items.is_array()) return out;
+  for (const Json& event : items.get_array()) {
+    out.push_back(JsonObject{{"time", TimeOfEvent(event)},
+                             {"type", base::StringOr(event, "type")},
+                             {"reason", base::StringOr(event, "reason")},
+                             {"message", base::StringOr(event, "message")}});
+  }
+  std::ranges::stable_sort(out, {}, [](const Json& e) { return base::StringOr(e, "time"); });
+  return out;
+}
 
 Result<> WishStop(Cluster& cluster, Store store, const std::string& name_space,
                   const std::string& name, const std::string& by) {

@@ -19,6 +19,10 @@ Kept KeptThere(const api::Job& job, const std::string& again);
 // " --on kubernetes -n team": what was typed and must be typed again, or nothing.
 std::string TypedAgain(const Args& args);
 
+// What happened to an object, oldest first: objects with time, type, reason and message.
+base::Result<std::vector<base::Json>> EventsOf(Cluster& cluster, const std::string& name_space,
+                                               const std::string& name, const std::string& uid);
+
 // Patches that say what a person wishes of a job (core/wishes.h).
 base::Result<> WishStop(Cluster& cluster, Store store, const std::string& name_space,
                         const std::string& name, const std::string& by);

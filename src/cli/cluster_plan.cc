@@ -13,27 +13,17 @@ namespace cli {
 namespace {
 
 using api::Role;
+using base::ArrayAt;
 using base::Invalid;
 using base::Json;
 using base::JsonArray;
 using base::JsonObject;
+using base::ObjectAt;
 using base::Result;
 
 // Not root: what Pod Security asks for where it is strict. Only claims need the group.
 constexpr int64_t kUser = 1000;
 constexpr std::string_view kCommandFile = ".trainyard-command";
-
-JsonObject& ObjectAt(JsonObject& object, std::string_view key) {
-  Json& value = object[key];
-  if (!value.is_object()) value.emplace_object();
-  return value.get_object();
-}
-
-JsonArray& ArrayAt(JsonObject& object, std::string_view key) {
-  Json& value = object[key];
-  if (!value.is_array()) value.emplace_array();
-  return value.get_array();
-}
 
 JsonObject Variable(std::string_view name, std::string_view value) {
   return {{"name", name}, {"value", value}};

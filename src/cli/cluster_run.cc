@@ -33,11 +33,6 @@ using base::Result;
 
 constexpr int kMostTries = 20;
 
-std::string Metadata(const Json& object, std::string_view key) {
-  const Json* metadata = base::Find(object, "metadata");
-  return metadata ? base::StringOr(*metadata, key) : "";
-}
-
 std::string JobsPath(const std::string& name_space, const std::string& name = "") {
   return kube::Path(api::kApiVersion, "tfjobs", name_space, name);
 }
@@ -53,10 +48,10 @@ Result<std::string> FreeName(Cluster& cluster, Store store, const std::string& n
                              const std::string& base) {
   std::set<std::string> taken;
   for (const Json& job : TRY(cluster.jobs(store).List(JobsPath(name_space))))
-    taken.insert(Metadata(job, "name"));
+    taken.insert(kube::Metadata(job, "name"));
   for (const Json& map : TRY(cluster.client().List(kube::Path("v1", "configmaps", name_space),
                                                    "app.kubernetes.io/managed-by=trainyard"))) {
-    const std::string name = Metadata(map, "name");
+    const std::string name = kube::Metadata(map, "name");
     if (name.ends_with("-code")) taken.insert(name.substr(0, name.size() - 5));
   }
   for (int number = 1;; ++number) {
@@ -70,7 +65,7 @@ Result<Json> MakeObject(Cluster& cluster, Made& made, const Json& object,
                         const std::string& name_space) {
   const kube::Kind kind = TRY(kube::FindKind(cluster.client(), base::StringOr(object, "apiVersion"),
                                              base::StringOr(object, "kind")));
-  const std::string said = Metadata(object, "namespace");
+  const std::string said = kube::Metadata(object, "namespace");
   if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
   return made.Create(kube::Path(kind.api_version, kind.resource,
                                 !kind.namespaced ? ""
@@ -84,8 +79,8 @@ JsonObject OwnerOf(const Json& job, Store store) {
   const bool tfjob = store == Store::kTfJobs;
   return {{"apiVersion", tfjob ? api::kApiVersion : "v1"},
           {"kind", tfjob ? api::kKind : "ConfigMap"},
-          {"name", Metadata(job, "name") + (tfjob ? "" : "-job")},
-          {"uid", Metadata(job, "uid")}};
+          {"name", kube::Metadata(job, "name") + (tfjob ? "" : "-job")},
+          {"uid", kube::Metadata(job, "uid")}};
 }
 
 Result<> GiveTo(Cluster& cluster, const JsonObject& owner, const std::vector<Json>& objects) {
@@ -93,7 +88,8 @@ Result<> GiveTo(Cluster& cluster, const JsonObject& owner, const std::vector<Jso
     const std::string kind = base::StringOr(object, "kind");
     const char* resource = kind == "ConfigMap" ? "configmaps" : "secrets";
     TRY(cluster.client().Patch(
-        kube::Path("v1", resource, Metadata(object, "namespace"), Metadata(object, "name")),
+        kube::Path("v1", resource, kube::Metadata(object, "namespace"),
+                   kube::Metadata(object, "name")),
         JsonObject{{"metadata", JsonObject{{"ownerReferences", JsonArray{owner}}}}}));
   }
   return {};
@@ -107,7 +103,7 @@ Result<Json> MakeAll(Cluster& cluster, const Keeper& keeper, const ClusterPlan& 
   std::vector<Json> owned;
   for (const Json& object : objects.first) {
     const Json there = TRY(MakeObject(cluster, made, object, name_space));
-    const std::string& its = Metadata(there, "name");
+    const std::string& its = kube::Metadata(there, "name");
     if (its == name + "-code" || its == name + "-env") owned.push_back(there);
   }
   Json job = TRY(made.Create(JobsPath(name_space), objects.job));

@@ -43,21 +43,40 @@ void Tell(Json& deployment, const DeploymentWish& wish) {
   if (!env.empty()) container.get_object()["env"] = std::move(env);
 }
 
+void Read(std::string_view text, std::vector<Json>& out) {
+  const auto documents = base::ReadYamlDocuments(text);
+  CHECK(documents);
+  for (const base::Node& document : *documents) out.push_back(base::ToJson(document));
+}
+
+// What does not say where it belongs belongs to whoever trains.
+void AddStorage(const DeploymentWish& wish, std::vector<Json>& out) {
+  std::vector<Json> objects;
+  Read(wish.storage == "nfs" ? manifests::kStorageNfsYaml : manifests::kStorageHostpathYaml,
+       objects);
+  for (Json& object : objects) {
+    const std::string kind = base::StringOr(object, "kind");
+    base::JsonObject& metadata = base::ObjectAt(object.get_object(), "metadata");
+    if ((kind == "PersistentVolumeClaim" || kind == "Job") && !metadata.contains("namespace"))
+      metadata["namespace"] = wish.claim_namespace;
+    out.push_back(std::move(object));
+  }
+}
+
 }  // namespace
 
 std::vector<Json> OperatorObjects(const DeploymentWish& wish) {
   std::vector<Json> out;
   for (std::string_view text :
        {manifests::kCrdYaml, manifests::kRbacYaml, manifests::kOperatorYaml}) {
-    const auto documents = base::ReadYamlDocuments(text);
-    CHECK(documents);
-    for (const base::Node& document : *documents) out.push_back(base::ToJson(document));
+    Read(text, out);
   }
   for (Json& object : out) {
     Replace(object, kSystemNamespace, wish.name_space);
     if (!wish.image.empty()) Replace(object, "trainyard:latest", wish.image);
     if (base::StringOr(object, "kind") == "Deployment") Tell(object, wish);
   }
+  if (!wish.storage.empty()) AddStorage(wish, out);
   std::ranges::stable_sort(out, {}, PlaceOf);
   return out;
 }

@@ -17,6 +17,9 @@ struct DeploymentWish {
   std::string image;                             // empty: the one of deploy/operator.yaml
   std::vector<std::string> flags;                // of `trainyard operator`, beside those it has
   std::map<std::string, std::string> variables;  // of its environment
+  // deploy/storage-*.yaml as well: "nfs", "hostpath"; empty: neither. And where its claim is.
+  std::string storage;
+  std::string claim_namespace;
 };
 
 // In the order in which they must be made: whatever another needs comes before it.

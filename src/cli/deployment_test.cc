@@ -1,5 +1,8 @@
 #include "cli/deployment.h"
 
+#include <algorithm>
+
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "cli/master_objects.h"
@@ -28,6 +31,16 @@ TEST(Deployment, AnotherNamespaceAndImageAreSaidEverywhere) {
   EXPECT_EQ(text.find("trainyard:latest"), std::string::npos);
   EXPECT_NE(text.find(R"("namespace":"ml")"), std::string::npos);
   EXPECT_NE(text.find(R"("image":"registry.example/ty:1")"), std::string::npos);
+}
+
+TEST(Deployment, StorageComesWithAClaimWhereItIsUsed) {
+  for (const char* storage : {"nfs", "hostpath"}) {
+    std::vector<std::string> spoken;
+    for (const Json& object : OperatorObjects({.storage = storage, .claim_namespace = "team"}))
+      spoken.push_back(Spoken(object));
+    EXPECT_EQ(std::ranges::count(spoken, fmt::format("PersistentVolumeClaim team/{}", storage)), 1);
+    EXPECT_EQ(spoken[0].substr(0, 9), "Namespace");
+  }
 }
 
 TEST(Master, HasRightsInItsNamespaceAndGoesWithItsJob) {

@@ -94,14 +94,19 @@ std::vector<Trouble> TroublesOf(const std::vector<const Pod*>& pods) {
   return out;
 }
 
-std::vector<Trouble> Refusals(const api::Job& job, const std::vector<const Pod*>& pods,
-                              const std::vector<base::Json>& events) {
+std::vector<ReplicaId> MissingOf(const api::Job& job, const std::vector<const Pod*>& pods) {
   std::vector<ReplicaId> missing;
   for (ReplicaId id : backend::local::ReplicasInOrder(job.spec)) {
     const bool there =
         std::ranges::any_of(pods, [&](const Pod* pod) { return pod->replica.id == id; });
     if (!there && !job.status.completed.contains(id)) missing.push_back(id);
   }
+  return missing;
+}
+
+std::vector<Trouble> Refusals(const api::Job& job, const std::vector<const Pod*>& pods,
+                              const std::vector<base::Json>& events) {
+  const std::vector<ReplicaId> missing = MissingOf(job, pods);
   if (missing.empty()) return {};
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     const std::string reason = base::StringOr(*event, "reason");

@@ -18,6 +18,10 @@ std::string FixFor(const std::string& reason, const std::string& message);
 // One for each different trouble, the replicas that have it named together.
 std::vector<Trouble> TroublesOf(const std::vector<const backend::cluster::Pod*>& pods);
 
+// Replicas that the job wants and that have no pod.
+std::vector<api::ReplicaId> MissingOf(const api::Job& job,
+                                      const std::vector<const backend::cluster::Pod*>& pods);
+
 // From the events of a job: refusals of pods that are not there although the job wants them.
 std::vector<Trouble> Refusals(const api::Job& job,
                               const std::vector<const backend::cluster::Pod*>& pods,

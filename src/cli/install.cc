@@ -35,8 +35,18 @@ void Announce(const Cluster& cluster, const Site& site) {
   }
 }
 
+// With the storage that was asked for; its claim is where the context trains.
+Result<DeploymentWish> WishWithStorage(const Args& args, const Cluster& cluster) {
+  DeploymentWish out = WishOf(args);
+  out.storage = TRY(args.OneOf("storage", "", {"nfs", "hostpath"}));
+  out.claim_namespace = cluster.name_space();
+  return out;
+}
+
 int Install(const Args& args, Cluster& cluster, base::Duration patience) {
-  Site site(cluster, WishOf(args));
+  auto wish = WishWithStorage(args, cluster);
+  if (!wish) return Refuse(wish.error());
+  Site site(cluster, *wish);
   if (auto looked = site.Look(); !looked) return Fail(cluster.Explain(looked.error()));
   Announce(cluster, site);
   if (!Confirmed(args)) return Refuse("nothing was changed");
@@ -44,7 +54,8 @@ int Install(const Args& args, Cluster& cluster, base::Duration patience) {
   auto done = site.Apply();
   if (done) done = site.WaitUntilReady(io::Now() + patience);
   if (!done) return FailUndone(cluster, done.error(), site.Undo());
-  fmt::print("ready: trainyard run SCRIPT --on kubernetes\n");
+  fmt::print("ready: trainyard run SCRIPT --on kubernetes{}\n",
+             wish->storage.empty() ? "" : " --output " + wish->storage);
   return 0;
 }
 
@@ -91,7 +102,9 @@ Result<> Remove(Cluster& cluster, Site& site, const std::vector<Item>& items,
 }
 
 int Uninstall(const Args& args, Cluster& cluster) {
-  Site site(cluster, WishOf(args));
+  auto wish = WishWithStorage(args, cluster);
+  if (!wish) return Refuse(wish.error());
+  Site site(cluster, *wish);
   if (auto looked = site.Look(); !looked) return Fail(cluster.Explain(looked.error()));
   const bool keep_jobs = args.Has("keep-jobs");
   const std::vector<Item> items = ToRemove(site, keep_jobs);

@@ -15,11 +15,6 @@ using base::Result;
 
 namespace {
 
-std::string MetadataOf(const Json& object, std::string_view key) {
-  const Json* metadata = base::Find(object, "metadata");
-  return metadata ? base::StringOr(*metadata, key) : "";
-}
-
 std::string NewWriter() {
   std::random_device random;
   return fmt::format("trainyard-{:08x}{:08x}", random(), random());
@@ -45,7 +40,7 @@ Made::~Made() {
 }
 
 void Made::Note(const std::string& path, const Json& object) {
-  objects_.push_back({path + "/" + MetadataOf(object, "name"), MetadataOf(object, "uid")});
+  objects_.push_back({path + "/" + kube::Metadata(object, "name"), kube::Metadata(object, "uid")});
 }
 
 Result<Json> Made::Create(const std::string& path, const Json& object) {
@@ -55,7 +50,7 @@ Result<Json> Made::Create(const std::string& path, const Json& object) {
     return made;
   }
   const bool taken = made.error().kind() == ErrorKind::kTaken;
-  const std::string name = MetadataOf(object, "name");
+  const std::string name = kube::Metadata(object, "name");
   if ((!taken && made.error().kind() != ErrorKind::kUnavailable) || name.empty()) return made;
   auto there = client_.Get(path + "/" + name);
   if (!there || !IsBy(writer_, *there)) return made;

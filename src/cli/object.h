@@ -2,28 +2,21 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "base/json.h"
+#include "kube/api.h"
 
 namespace cli {
 
-inline const base::Json& At(const base::Json& object, std::string_view key) {
-  static const base::Json kNothing;
-  const base::Json* found = base::Find(object, key);
-  return found ? *found : kNothing;
-}
+using base::At;
+using kube::Metadata;
 
 // The items of a list.
 inline const base::JsonArray& ListAt(const base::Json& object, std::string_view key) {
   static const base::JsonArray kNone;
   const base::Json& found = At(object, key);
   return found.is_array() ? found.get_array() : kNone;
-}
-
-inline std::string Metadata(const base::Json& object, std::string_view key) {
-  return base::StringOr(At(object, "metadata"), key);
 }
 
 // Whether the condition of this type is True.

@@ -198,6 +198,10 @@ const std::vector<Command>& Commands() {
        "put the operator on a cluster: shows what it will do, asks, waits until it is ready",
        {{"yes", 'y', "", "do not ask"},
         {"image", 'i', "IMAGE", "the image of the operator (default trainyard:latest)"},
+        {"storage", 0, "KIND",
+         "a claim for output as well: nfs, with a server that is privileged and that our tests "
+         "only "
+         "show to an API server, or hostpath, for clusters of one node"},
         {"timeout", 0, "TIME", "give up after this long, and undo (default 3m)"}},
        0,
        false,
@@ -218,7 +222,8 @@ const std::vector<Command>& Commands() {
        "take the operator and the definition of TFJob off a cluster",
        {{"yes", 'y', "", "do not ask"},
         {"with-jobs", 0, "", "delete all TFJobs as well"},
-        {"keep-jobs", 0, "", "leave the TFJobs, their definition and what runs of them"}},
+        {"keep-jobs", 0, "", "leave the TFJobs, their definition and what runs of them"},
+        {"storage", 0, "KIND", "nfs or hostpath: that storage too, as install made it"}},
        0,
        false,
        UninstallCommand},

@@ -15,6 +15,7 @@ namespace {
 using base::Json;
 using base::JsonArray;
 using base::JsonObject;
+using base::ObjectAt;
 
 constexpr std::string_view kTagLabel = "training_attempt";
 constexpr std::string_view kScript = "script";  // the ConfigMap, and the volume that shows it
@@ -30,11 +31,6 @@ JsonObject MetadataOf(const Spawn& spawn, std::string_view name) {
 
 // Members of a checked template; made where there is nothing. (TF-Spawner's own has `env:` without
 // a value.)
-JsonObject& ObjectAt(JsonObject& parent, std::string_view key) {
-  if (parent[key].is_null()) parent[key] = JsonObject();
-  return parent[key].get_object();
-}
-
 JsonArray& ListAt(JsonObject& parent, std::string_view key) {
   if (parent[key].is_null()) parent[key] = JsonArray();
   return parent[key].get_array();

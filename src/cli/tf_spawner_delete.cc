@@ -30,11 +30,6 @@ struct Tagged {
   std::string name, path, uid;
 };
 
-std::string MetadataOf(const Json& object, std::string_view key) {
-  const Json* metadata = base::Find(object, "metadata");
-  return metadata ? base::StringOr(*metadata, key) : "";
-}
-
 class Deletion {
  public:
   Deletion(kube::Client& client, const std::string& name_space, const std::string& tag)
@@ -84,9 +79,9 @@ class Deletion {
   Result<> LookFor(std::string_view kind, std::string_view resource) {
     const std::string path = kube::Path("v1", resource, name_space_);
     for (const Json& object : TRY(client_.List(path, selector_))) {
-      const std::string name = MetadataOf(object, "name");
-      found_.push_back(
-          {kind, name, kube::Path("v1", resource, name_space_, name), MetadataOf(object, "uid")});
+      const std::string name = kube::Metadata(object, "name");
+      found_.push_back({kind, name, kube::Path("v1", resource, name_space_, name),
+                        kube::Metadata(object, "uid")});
     }
     return {};
   }
@@ -96,7 +91,7 @@ class Deletion {
     const auto pod = client_.Get(one.path);
     if (!pod && pod.error().kind() == ErrorKind::kNotFound) return std::nullopt;
     if (!pod) return std::unexpected(pod.error());
-    if (MetadataOf(*pod, "uid") != one.uid) return std::nullopt;
+    if (kube::Metadata(*pod, "uid") != one.uid) return std::nullopt;
     return std::chrono::seconds(
         base::IntOr(*base::Find(*pod, "metadata"), "deletionGracePeriodSeconds"));
   }

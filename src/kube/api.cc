@@ -44,6 +44,10 @@ std::string WithQuery(
   return path;
 }
 
+std::string Metadata(const base::Json& object, std::string_view key) {
+  return base::StringOr(base::At(object, "metadata"), key);
+}
+
 std::string PercentEncoded(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   constexpr std::string_view kPlain = "-._~";  // beside letters and digits; RFC 3986, 2.3

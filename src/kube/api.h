@@ -24,6 +24,9 @@ std::string WithQuery(
     std::string path,
     std::initializer_list<std::pair<std::string_view, std::string_view>> parameters);
 
+// What the metadata of an object says, as text: "name", "uid".
+std::string Metadata(const base::Json& object, std::string_view key);
+
 // As a path segment or the value of a query.
 std::string PercentEncoded(std::string_view text);
 

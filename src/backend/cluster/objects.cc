@@ -14,9 +14,11 @@ namespace {
 
 using api::ReplicaId;
 using api::Role;
+using base::ArrayAt;
 using base::Json;
 using base::JsonArray;
 using base::JsonObject;
+using base::ObjectAt;
 
 JsonObject Labels(const api::Job& job, ReplicaId id) {
   JsonObject out;
@@ -32,18 +34,6 @@ bool IsMaster(const api::Job& job, ReplicaId id) {
   if (id.role == Role::kChief || id.role == Role::kMaster) return true;
   return id == ReplicaId{Role::kWorker, 0} && api::ReplicasOf(job.spec, Role::kChief) == 0 &&
          api::ReplicasOf(job.spec, Role::kMaster) == 0;
-}
-
-JsonObject& ObjectAt(JsonObject& object, std::string_view key) {
-  Json& value = object[key];
-  if (!value.is_object()) value.emplace_object();
-  return value.get_object();
-}
-
-JsonArray& ArrayAt(JsonObject& object, std::string_view key) {
-  Json& value = object[key];
-  if (!value.is_array()) value.emplace_array();
-  return value.get_array();
 }
 
 JsonObject Variable(std::string_view name, std::string_view value) {

@@ -14,17 +14,12 @@
 namespace backend::cluster {
 namespace {
 
+using base::At;
 using base::Json;
 using base::StringOr;
 
 // Of one pod: those of all pods that a job may have still add up to a number.
 constexpr int64_t kMostRestarts = 10'000;
-
-const Json& At(const Json& object, std::string_view key) {
-  static const Json kNothing;
-  const Json* found = base::Find(object, key);
-  return found ? *found : kNothing;
-}
 
 template <typename Visit>
 void ForEach(const Json& list, Visit visit) {

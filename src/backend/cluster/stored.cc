@@ -7,14 +7,9 @@
 namespace backend::cluster {
 namespace {
 
+using base::At;
 using base::Json;
 using base::StringOr;
-
-const Json& At(const Json& object, std::string_view key) {
-  static const Json kNothing;
-  const Json* found = base::Find(object, key);
-  return found ? *found : kNothing;
-}
 
 // The first few, on one line.
 std::string Summary(const std::vector<api::FieldError>& errors) {
