@@ -12,7 +12,7 @@ import pytest
 
 from cluster import ApiError, holds
 from docs import run_page
-from kubeflow import DEPLOYMENT, WEBHOOKS, kubeflow
+from kubeflow_install import DEPLOYMENT, WEBHOOKS, kubeflow
 from yard import BINARY, Yard
 
 WHERE = "adopted"
