@@ -110,6 +110,7 @@ std::vector<Trouble> Refusals(const api::Job& job, const std::vector<const Pod*>
   if (missing.empty()) return {};
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     const std::string reason = base::StringOr(*event, "reason");
+    if (reason == "SuccessfulCreatePod") return {};  // whatever was refused before it is over
     if (reason != "FailedCreatePod" && reason != "FailedCreateService") continue;
     const std::string words = base::OneLine(base::StringOr(*event, "message"), 400);
     return {{fmt::format("{} cannot be made: {}", Names(missing), words), FixFor(reason, words)}};

@@ -48,14 +48,16 @@ TEST(Findings, ARefusalIsToldOnlyOfReplicasThatAreMissing) {
   job.spec.replicas[Role::kWorker] = {.replicas = 2};
   const std::vector<base::Json> events = {
       base::JsonObject{{"reason", "FailedCreatePod"}, {"message", "old"}},
+      base::JsonObject{{"reason", "SuccessfulCreatePod"}, {"message", "made"}},
       base::JsonObject{{"reason", "FailedCreatePod"}, {"message", "exceeded quota: q"}},
-      base::JsonObject{{"reason", "SuccessfulCreatePod"}, {"message", "made"}}};
+      base::JsonObject{{"reason", "TFJobRunning"}, {"message", "runs"}}};
   const Pod there = Waiting(0, "", "");
   const std::vector<Trouble> found = Refusals(job, {&there}, events);
   ASSERT_EQ(found.size(), 1);
   EXPECT_EQ(found[0].what, "worker/1 cannot be made: exceeded quota: q");
   const Pod other = Waiting(1, "", "");
   EXPECT_TRUE(Refusals(job, {&there, &other}, events).empty());
+  EXPECT_TRUE(Refusals(job, {&there}, {events[0], events[1]}).empty()) << "it was made since";
 }
 
 }  // namespace
