@@ -5,7 +5,7 @@ Kubeflow's own manifests on an API server without a node: no pod ever starts, so
 
 import signal
 
-import kubeflow
+import kubeflow_install as kubeflow
 import pytest
 from cluster import Cluster
 from samples import job, replicas
