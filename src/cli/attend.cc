@@ -100,6 +100,8 @@ void Attendance::SetUp() {
   sigprocmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signals_ = io::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  // One that came while the job was being made.
+  if (const int early = TakeInterrupt()) HandleSignal(early);
 }
 
 int Attendance::Run() {

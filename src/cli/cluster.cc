@@ -32,6 +32,8 @@ void CatchInterrupts() {
 
 int Interrupted() { return caught; }
 
+int TakeInterrupt() { return caught.exchange(0); }
+
 Result<std::optional<std::string>> ContextOf(const Args& args, const std::string& unless_said) {
   const char* env = std::getenv("TRAINYARD_ON");
   const bool said = env && *env;

@@ -60,5 +60,7 @@ class Cluster {
 void CatchInterrupts();
 // The signal that came; 0: none.
 int Interrupted();
+// The same, for whoever answers it; from then on nothing is interrupted any more.
+int TakeInterrupt();
 
 }  // namespace cli
