@@ -146,6 +146,9 @@ def theirs(with_image, tmp_path_factory):
         jobs.wait_for(dict.fromkeys(made, "Running") | {"ended": "Succeeded", "suspended": "Suspended"})
         with_image.wait(jobs.settled, "all run")
         yield jobs
+        # The operator first: without its rights it would only be refused.
+        with_image.kubectl("delete", "deployment", "trainyard-operator", "-n", "trainyard-system", "--cascade=foreground",
+                           "--ignore-not-found")
         with_image.kubectl("delete", "namespace", WHERE, "trainyard-system", "--ignore-not-found", "--wait=false")
 
 

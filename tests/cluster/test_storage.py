@@ -33,7 +33,7 @@ def hostpath(node):
     text = HOSTPATH.read_text().replace("busybox:1.36", "trainyard.test/small:1")
     node.kubectl("apply", "-f", "-", input=text)
     yield node
-    node.kubectl("delete", "pod", "writes", "--ignore-not-found", "--grace-period=0")
+    node.kubectl("delete", "pod", "writes-to-the-node", "--ignore-not-found", "--grace-period=0")
     node.kubectl("delete", "-f", "-", "--wait=false", input=text)
 
 
@@ -43,8 +43,8 @@ def test_a_pod_that_is_not_root_writes_to_the_folder_of_its_node(hostpath):
     container = {"name": "a", "image": "trainyard.test/small:1", "securityContext": {**RESTRICTED, "runAsUser": 1000},
                  "command": ["sh", "-c", "echo trained > /storage/model && cat /storage/model"],
                  "volumeMounts": [{"name": "storage", "mountPath": "/storage"}]}
-    hostpath.api.post(PODS, {"metadata": {"name": "writes"}, "spec": {
+    hostpath.api.post(PODS, {"metadata": {"name": "writes-to-the-node"}, "spec": {
         "restartPolicy": "Never", "containers": [container],
         "volumes": [{"name": "storage", "persistentVolumeClaim": {"claimName": "hostpath"}}]}})
-    hostpath.wait(lambda: hostpath.api.get(f"{PODS}/writes")["status"]["phase"] in ("Succeeded", "Failed"), "it ends")
-    assert hostpath.kubectl("logs", "writes") == "trained\n"
+    hostpath.wait(lambda: hostpath.api.get(f"{PODS}/writes-to-the-node")["status"]["phase"] in ("Succeeded", "Failed"), "it ends")
+    assert hostpath.kubectl("logs", "writes-to-the-node") == "trained\n"
