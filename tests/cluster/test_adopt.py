@@ -13,6 +13,7 @@ import pytest
 from cluster import ApiError, holds
 from docs import run_page
 from kubeflow_install import DEPLOYMENT, WEBHOOKS, kubeflow
+from trainyard_operator import remove_deployed
 from yard import BINARY, Yard
 
 WHERE = "adopted"
@@ -146,10 +147,8 @@ def theirs(with_image, tmp_path_factory):
         jobs.wait_for(dict.fromkeys(made, "Running") | {"ended": "Succeeded", "suspended": "Suspended"})
         with_image.wait(jobs.settled, "all run")
         yield jobs
-        # The operator first: without its rights it would only be refused.
-        with_image.kubectl("delete", "deployment", "trainyard-operator", "-n", "trainyard-system", "--cascade=foreground",
-                           "--ignore-not-found")
-        with_image.kubectl("delete", "namespace", WHERE, "trainyard-system", "--ignore-not-found", "--wait=false")
+        remove_deployed(with_image)
+        with_image.kubectl("delete", "namespace", WHERE, "--wait=false")
 
 
 @pytest.mark.skipif(not SOAK, reason="a minute more; the gate has the way there, SOAK=1 also the way back")

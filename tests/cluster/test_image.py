@@ -10,9 +10,8 @@ import pytest
 from cluster import holds
 from jobs import create, namespace, path
 from samples import RESTRICTED, pod
-from yard import BINARY, ROOT, write_image
-
-DEPLOY = ROOT / "deploy"
+from trainyard_operator import DEPLOY, remove_deployed
+from yard import BINARY, write_image
 
 
 def test_the_same_program_gives_the_same_image(image, tmp_path):
@@ -47,7 +46,7 @@ def deployed(with_image):
     yield with_image
     print(with_image.kubectl("logs", "deployment/trainyard-operator", "-n", "trainyard-system", status=None))  # shown if it failed
     with_image.kubectl("delete", "tfjobs", "--all", "--all-namespaces")
-    with_image.kubectl("delete", "-k", DEPLOY)
+    remove_deployed(with_image)
 
 
 def test_the_operator_of_deploy_becomes_available_and_runs_a_job(deployed):

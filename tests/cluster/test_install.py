@@ -3,12 +3,13 @@
 import pytest
 
 from there import IMAGE
-from yard import ROOT, Yard
+from trainyard_operator import remove_deployed
+from yard import Yard
 
 
 @pytest.fixture
 def yard(with_image, tmp_path):
-    with_image.kubectl("delete", "-k", ROOT / "deploy", "--ignore-not-found")  # of other tests on this node
+    remove_deployed(with_image)  # by other tests on this node
     yard = Yard(tmp_path / "home")
     yard.env |= {"KUBECONFIG": str(with_image.kubeconfig), "TRAINYARD_ON": "kubernetes"}
     yield yard

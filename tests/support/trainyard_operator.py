@@ -24,7 +24,8 @@ from cluster import holds
 from lab import state
 from yard import BINARY, ROOT, wait_for
 
-CRD, RIGHTS = ROOT / "deploy/crd.yaml", ROOT / "deploy/rbac.yaml"
+DEPLOY = ROOT / "deploy"
+CRD, RIGHTS = DEPLOY / "crd.yaml", DEPLOY / "rbac.yaml"
 SYSTEM = "trainyard-system"
 STOPS_WITHIN = 5  # seconds
 
@@ -43,6 +44,12 @@ def operator_kubeconfig(cluster):
     cluster.kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}))
     cluster.kubectl("apply", "-f", RIGHTS)
     return cluster.as_user(f"system:serviceaccount:{SYSTEM}:trainyard-operator")
+
+
+def remove_deployed(cluster):
+    """Takes away all of deploy/ that is there. The operator goes first: a rest of one whose rights went before is refused."""
+    cluster.kubectl("delete", "deployment", "trainyard-operator", f"--namespace={SYSTEM}", "--cascade=foreground", "--ignore-not-found")
+    cluster.kubectl("delete", "-k", DEPLOY, "--ignore-not-found")
 
 
 @contextlib.contextmanager
