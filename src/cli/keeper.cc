@@ -95,10 +95,8 @@ Result<> StartMasterAgain(Cluster& cluster, const std::string& name_space, const
   // A Job that has ended cannot be started again, and whether this one is about to nobody can tell:
   // one like it takes its place. Two masters for a moment do no harm.
   JsonObject& object = master.get_object();
-  const kube::Response gone = TRY(
-      cluster.client().Call({.method = "DELETE", .path = path + "?propagationPolicy=Background"}));
-  if (auto error = kube::ErrorOf(gone); error && error->kind() != ErrorKind::kNotFound)
-    return std::unexpected(*std::move(error));
+  auto gone = cluster.client().Delete(path);
+  if (!gone && gone.error().kind() != ErrorKind::kNotFound) return gone;
   object.erase("status");
   JsonObject& spec = object["spec"].get_object();
   spec.erase("selector");

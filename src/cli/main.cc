@@ -28,6 +28,7 @@ std::string Overview() {
 }  // namespace
 
 int Main(const std::string& program, std::vector<std::string> words) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // also in a pipe: what is done takes its time to be done
   if (io::BaseName(program) == kTfSpawner) words.insert(words.begin(), std::string(kTfSpawner));
   if (words.empty()) {
     fmt::print(stderr, "{}", Overview());

@@ -37,6 +37,9 @@ Error StoppedBySignal() { return Error(ErrorKind::kUnavailable, "interrupted"); 
 bool IsReady(const Json& object) {
   const std::string kind = base::StringOr(object, "kind");
   if (kind == "CustomResourceDefinition") return Holds(object, "Established");
+  if (kind == "Job") return Holds(object, "Complete");
+  if (kind == "PersistentVolumeClaim")
+    return base::StringOr(At(object, "status"), "phase") == "Bound";
   if (kind != "Deployment") return true;
   const Json& status = At(object, "status");
   return Holds(object, "Available") &&
@@ -116,7 +119,8 @@ Result<> Site::WaitUntilReady(base::Time until) {
     auto ready = WaitFor(cluster_, Spoken(item.wanted) + " to be ready", until,
                          [&] -> Result<bool> { return IsReady(TRY(client_.Get(item.path))); });
     if (!ready)
-      return std::unexpected(Error(ready.error().kind(), ready.error().text() + WhyNotReady()));
+      return std::unexpected(
+          Error(ready.error().kind(), ready.error().text() + WhyNotReady(item.wanted)));
   }
   return {};
 }
@@ -151,9 +155,15 @@ Result<JsonArray> Site::OperatorPods(kube::Client& client) {
                      fmt::format("app.kubernetes.io/name={}", kOperatorDeployment));
 }
 
-// Why the operator's pod does not start, as far as its own words tell.
-std::string Site::WhyNotReady() {
-  auto pods = OperatorPods(client_);
+// Why the pods of a Deployment or a Job do not start, as far as their own words tell.
+std::string Site::WhyNotReady(const Json& object) {
+  std::string selector;
+  const Json& labels = At(At(At(At(object, "spec"), "template"), "metadata"), "labels");
+  for (const auto& [key, value] : labels.is_object() ? labels.get_object() : JsonObject())
+    selector += fmt::format("{}{}={}", selector.empty() ? "" : ",", std::string(key),
+                            std::string(value.as_string()));
+  if (selector.empty()) selector = "job-name=" + Metadata(object, "name");
+  auto pods = client_.List(kube::Path("v1", "pods", Metadata(object, "namespace")), selector);
   if (!pods) return "";
   for (const Json& pod : *pods) {
     for (const Json& status : ListAt(At(pod, "status"), "containerStatuses")) {

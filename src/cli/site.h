@@ -45,7 +45,7 @@ class Site {
  private:
   base::Result<> PutBack(const Item& item);
   base::Result<base::JsonArray> OperatorPods(kube::Client& client);
-  std::string WhyNotReady();
+  std::string WhyNotReady(const base::Json& object);
 
   Cluster& cluster_;
   kube::Client& client_;

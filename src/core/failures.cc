@@ -17,11 +17,41 @@ using api::Role;
 // How long an ending that blames a peer waits for the peer's own ending, before it is taken for the
 // cause.
 constexpr base::Duration kSettle = std::chrono::seconds(5);
+// How long after its return a peer may be to blame.
+constexpr base::Duration kAftershock = std::chrono::minutes(1);
 
 // It exited because a peer was lost, by its own words. One that was killed did not, whatever it had
 // said.
 bool BlamesAPeer(const Ending& ending) {
   return ending.code < 128 && core::BlamesAPeer(TellingLine(ending.last_lines));
+}
+
+// When the copy of it that is wanted was started; now, if that is still to come.
+base::Time StartOf(const View& view, ReplicaId id) {
+  for (const ReplicaState& r : view.replicas) {
+    if (r.id == id && view.IsCurrent(r) && r.started) return *r.started;
+  }
+  return view.now;
+}
+
+// A coordinator that gave up over a peer that was away until just now: the other peers need a
+// moment to find that one again, and TensorFlow does not give it to them.
+bool IsAftershock(const View& view, const ReplicaState& r) {
+  if (!Coordinators(view.job).contains(r.id) || !BlamesAPeer(*r.ending)) return false;
+  return std::ranges::any_of(view.status.units, [&](const auto& entry) {
+    const auto& [id, unit] = entry;
+    return id != r.id && (id.role == Role::kPs || id.role == Role::kWorker) && unit.attempt > 0 &&
+           r.ending->when - StartOf(view, id) < kAftershock;
+  });
+}
+
+Meaning MeaningIn(const View& view, const ReplicaState& r) {
+  const Meaning meaning = view.MeaningFor(r);
+  const bool by_exit_code =
+      view.job.spec.replicas.at(r.id.role).restart_policy == api::RestartPolicy::kExitCode;
+  return meaning == Meaning::kPermanent && by_exit_code && IsAftershock(view, r)
+             ? Meaning::kRetryable
+             : meaning;
 }
 
 }  // namespace
@@ -33,7 +63,7 @@ std::vector<Failure> FailuresIn(const View& view) {
     if (!view.IsCurrent(r)) continue;
     there.insert(r.id);
     if (!HasEnded(r) || view.status.completed.contains(r.id)) continue;
-    const Meaning meaning = view.MeaningFor(r);
+    const Meaning meaning = MeaningIn(view, r);
     if (meaning == Meaning::kFine) continue;
     // As training-operator v1.9: dynamic workers may fail without failing the job. But not one
     // that the job's success waits for, or it would wait for ever.

@@ -85,6 +85,33 @@ TEST(ParameterServers, AChiefsOwnErrorFailsTheJob) {
   EXPECT_TRUE(api::Has(world.job.status, "Failed"));
 }
 
+const char kPeerLost[] =
+    "tensorflow.python.framework.errors_impl.UnavailableError: failed to connect to all addresses";
+
+// The workers' connections to a parameter server that is back are taken up again within a second,
+// and the chief may ask them before. Seen with TensorFlow 2.15.
+TEST(ParameterServers, AChiefThatFailsOverOneThatIsJustBackStartsAgain) {
+  World world(PsJob());
+  world.Settle().After(1min).End(kPs0, 137).Settle().After(5s).End(kChief0, 1, kPeerLost);
+  world.Settle().After(5s).Settle().After(5s).Settle();
+  EXPECT_FALSE(api::IsTerminal(world.job.status));
+  EXPECT_EQ(world.job.status.restarts, 2);
+  EXPECT_EQ(world.Live(),
+            (Attempts{{kChief0, 2}, {kPs0, 1}, {kPs1, 0}, {kWorker0, 0}, {kWorker1, 0}}));
+  // Its own restart is no excuse for the next time.
+  world.After(2min).End(kChief0, 1, kPeerLost);
+  world.Settle().After(5s).Settle();
+  EXPECT_TRUE(api::Has(world.job.status, "Failed"));
+}
+
+TEST(ParameterServers, AChiefThatHasAnErrorOfItsOwnFailsTheJobThoughOneIsJustBack) {
+  World world(PsJob());
+  world.Settle().After(1min).End(kPs0, 137).Settle().After(5s).End(kChief0, 1,
+                                                                   "ValueError: bad shape");
+  world.Settle();
+  EXPECT_TRUE(api::Has(world.job.status, "Failed"));
+}
+
 TEST(ParameterServers, TwoLostAtOnceAreTwoFailuresAndOneChief) {
   World world(PsJob());
   world.Settle().After(1min).End(kPs0, 137).End(kPs1, 137).Settle();

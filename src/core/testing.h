@@ -173,9 +173,9 @@ struct World {
     CHECK(it != observed.replicas.end());
     return *it;
   }
-  World& End(ReplicaId id, int32_t code) {
+  World& End(ReplicaId id, int32_t code, const char* last_words = "") {
     ReplicaState& r = Of(id);
-    r = Exited(r, code, now);
+    r = Saying(Exited(r, code, now), last_words);
     return *this;
   }
   // The same, after it has run for five seconds, any pause before that waited out.

@@ -117,13 +117,13 @@ Result<Json> Client::Patch(const std::string& path, const Json& patch) {
 
 Result<> Client::Delete(const std::string& path, const std::string& uid) {
   if (!NamesAnObject(path)) return base::Invalid("DELETE " + path + ": it names no object");
-  Request request{.method = "DELETE", .path = path};
-  if (!uid.empty()) {
-    request.content_type = "application/json";
-    request.body =
-        base::CompactJson(base::JsonObject{{"preconditions", base::JsonObject{{"uid", uid}}}});
-  }
-  TRY(JsonOf(std::move(request)));
+  // Said, because a batch/v1 Job would leave its pods behind otherwise.
+  base::JsonObject options{{"propagationPolicy", "Background"}};
+  if (!uid.empty()) options["preconditions"] = base::JsonObject{{"uid", uid}};
+  TRY(JsonOf({.method = "DELETE",
+              .path = path,
+              .content_type = "application/json",
+              .body = base::CompactJson(options)}));
   return {};
 }
 

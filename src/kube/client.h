@@ -35,7 +35,7 @@ class Client {
   // A JSON merge patch.
   base::Result<base::Json> Patch(const std::string& path, const base::Json& patch);
   // The object at `path`, which names one: a whole collection is refused. With `uid`, that one and
-  // no other of its name.
+  // no other of its name. What it owns goes after it.
   base::Result<> Delete(const std::string& path, const std::string& uid = "");
 
  private:

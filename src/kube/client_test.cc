@@ -84,7 +84,8 @@ TEST_F(ClientTest, DeletesOneObjectAndNoCollection) {
   std::atomic<int> asked = 0;
   Client& asking = Ask([&](const std::string& text) {
     ++asked;
-    EXPECT_TRUE(text.ends_with(R"({"preconditions":{"uid":"u"}})"));
+    EXPECT_TRUE(
+        text.ends_with(R"({"propagationPolicy":"Background","preconditions":{"uid":"u"}})"));
     return Said{};
   });
   EXPECT_TRUE(asking.Delete("/api/v1/namespaces/a/pods/b", "u"));

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import secrets
 import subprocess
 
 import pytest
@@ -48,17 +49,18 @@ def volume(operated, tmp_path):
     folder = tmp_path / "volume"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
+    name = f"training-{secrets.token_hex(3)}"
     operated.kubectl("apply", "-f", "-", input=json.dumps(
-        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "training"},
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
          "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": str(folder)}}}))
     yield folder
-    operated.kubectl("delete", "pv", "training", "--wait=false")
+    operated.kubectl("delete", "pv", name, "--wait=false")
 
 
 @pytest.fixture
-def there(operated, tmp_path):
+def there(operated, tmp_path, request):
     # The data lies in a folder of the machine, which only a lenient namespace lets a pod see.
-    yard = There(tmp_path / "home", operated, "training", security="privileged")
+    yard = There(tmp_path / "home", operated, f"training-{abs(hash(request.node.name)) % 10**8}", security="privileged")
     yard.pod = yard.script(json.dumps({"spec": {
         "shareProcessNamespace": True, "terminationGracePeriodSeconds": 1, "volumes": [{"name": "data", "hostPath": {"path": mnist()}}],
         "containers": [{"name": "tensorflow", "image": IMAGE, "volumeMounts": [{"name": "data", "mountPath": "/data"}],
@@ -72,36 +74,61 @@ def steps(text):
     return len(set(re.findall(r"(\d+)/\d+ - loss", text)))
 
 
-def test_a_pod_is_deleted_on_the_way_and_the_model_comes_home(there, volume):
-    arguments = ["-w", 2, MNIST, "--", "--epochs", 2, "--checkpoint-every", 40]
-    with (there.home / "out").open("w") as out:
-        run = there.start("run", "--pod-file", there.pod, *arguments, stdout=out)
-    text = lambda: (there.home / "out").read_text()  # noqa: E731
+def train(yard, arguments):
+    """Trains on two workers, one deleted on the way, to the end; what was told."""
+    with (yard.home / "out").open("w") as out:
+        run = yard.start("run", "--pod-file", yard.pod, *arguments, stdout=out)
+    text = lambda: (yard.home / "out").read_text()  # noqa: E731
     wait_for(lambda: steps(text()) >= 4 or run.poll() is not None, "it trains", 180)
-    first = {name: pod["metadata"]["uid"] for name, pod in there.pods("mnist-1").items()}
-    there.kubectl("delete", "pod", "mnist-1-worker-1", "--wait=false")
-    there.end(run, seconds=300)
-    assert {name: pod["metadata"]["uid"] for name, pod in there.pods("mnist-1").items()}.items().isdisjoint(first.items())
-    assert there.status("mnist-1")["disruptions"] == 1
+    first = {name: pod["metadata"]["uid"] for name, pod in yard.pods("mnist-1").items()}
+    yard.kubectl("delete", "pod", "mnist-1-worker-1", "--wait=false")
+    yard.end(run, seconds=300)
+    assert {name: pod["metadata"]["uid"] for name, pod in yard.pods("mnist-1").items()}.items().isdisjoint(first.items())
+    status = json.loads(yard.run("get", "-o", "json"))["status"]
+    assert (status["disruptions"], status["restarts"]) == (1, 0)
     assert "resuming from step" in text()
+    return text()
 
+
+def check_that_the_model_comes_home(yard, python):
+    """After the pods are gone, and the job with them."""
+    yard.run("delete")
+    assert yard.run("fetch", "mnist-1", "home", "-i", IMAGE).endswith("  model   home/output/1\n")
+    loads = "import sys, tensorflow as tf; m = tf.saved_model.load(sys.argv[1]); print(sorted(m.signatures))"
+    done = subprocess.run([python, "-c", loads, yard.home / "home/output/1"], capture_output=True, text=True,
+                          env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
+    assert done.stdout == "['predict', 'serving_default']\n", done.stderr
+    assert yard.run("delete", "mnist-1", "--with-output") == "mnist-1 deleted\n"
+
+
+@pytest.fixture(scope="module")
+def python():
+    return subprocess.run([ROOT / "script/python-env", "2.15"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+ARGUMENTS = ["-w", 2, MNIST, "--", "--epochs", 2, "--checkpoint-every", 40]
+
+
+def test_a_pod_is_deleted_on_the_way_and_the_model_comes_home(there, volume, python):
+    transcript = train(there, ARGUMENTS)
     # The same on this machine, a worker killed on the way.
-    python = subprocess.run([ROOT / "script/python-env", "2.15"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     with (there.home / "here").open("w") as out:
-        here = there.start("run", "--python", python, *arguments, stdout=out,
+        here = there.start("run", "--python", python, *ARGUMENTS, stdout=out,
                            env={"TRAINYARD_ON": "local", "MNIST_DATA": mnist()})
     wait_for(lambda: steps((there.home / "here").read_text()) >= 4, "it trains here", 180)
     there.kill(*there.replica_pids("mnist-1", "worker-1"))
     there.end(here, seconds=300)
-    assert said_by(text(), "mnist-1") == said_by((there.home / "here").read_text(), "mnist-1")
+    assert said_by(transcript, "mnist-1") == said_by((there.home / "here").read_text(), "mnist-1")
+    check_that_the_model_comes_home(there, python)
+    there.cluster.wait(lambda: there.objects() == [], "nothing is left")
 
-    # Its pods are gone, and so is the job: the output is not.
-    there.run("delete")
-    out = there.run("fetch", "mnist-1", "home", "-i", IMAGE)
-    assert out.endswith("  model   home/output/1\n")
-    loads = "import sys, tensorflow as tf; m = tf.saved_model.load(sys.argv[1]); print(sorted(m.signatures))"
-    done = subprocess.run([python, "-c", loads, there.home / "home/output/1"], capture_output=True, text=True,
-                          env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
-    assert done.stdout == "['predict', 'serving_default']\n", done.stderr
-    assert "mnist-1 deleted\n" == there.run("delete", "mnist-1", "--with-output")
+
+@pytest.mark.skipif(os.environ.get("SOAK") != "1", reason="a minute more; test_master has the same with small programs")
+def test_the_same_with_rights_in_one_namespace_only(there, volume, python, with_image):
+    there.kubectl("create", "rolebinding", "hers", "--clusterrole=admin", "--user=her")
+    there.use(with_image.as_user("her"))
+    there.kubectl("auth", "can-i", "create", "tfjobs.kubeflow.org", "--as=her", status=1)
+    there.kubectl("auth", "can-i", "list", "pods", "--namespace=default", "--as=her", status=1)
+    assert "by a master of its own · 2 workers" in train(there, ARGUMENTS).splitlines()[0]
+    check_that_the_model_comes_home(there, python)
     there.cluster.wait(lambda: there.objects() == [], "nothing is left")

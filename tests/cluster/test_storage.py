@@ -1,13 +1,16 @@
 """deploy/storage-*.yaml: claims that the pods of a job share."""
 
+import shutil
+
 import pytest
 
 from cluster import ApiError
-from samples import RESTRICTED
+from lab import images
+from there import IMAGE, There
+from trainyard_operator import remove_deployed
 from yard import ROOT
 
-NFS, HOSTPATH = ROOT / "deploy/storage-nfs.yaml", ROOT / "deploy/storage-hostpath.yaml"
-PODS = "/api/v1/namespaces/default/pods"
+NFS = ROOT / "deploy/storage-nfs.yaml"
 
 
 def bound(cluster, claim):
@@ -29,22 +32,26 @@ def test_the_claim_of_nfs_is_bound_and_its_server_has_a_namespace_where_it_may_b
 
 
 @pytest.fixture
-def hostpath(node):
-    text = HOSTPATH.read_text().replace("busybox:1.36", "trainyard.test/small:1")
-    node.kubectl("apply", "-f", "-", input=text)
-    yield node
-    node.kubectl("delete", "pod", "writes-to-the-node", "--ignore-not-found", "--grace-period=0")
-    node.kubectl("delete", "-f", "-", "--wait=false", input=text)
+def there(with_image, tmp_path):
+    """Nothing of ours is installed, and the node has the image that opens the folder."""
+    remove_deployed(with_image)
+    images.write_small(tmp_path / "busybox.tar", "docker.io/library/busybox:1.36")
+    with_image.load_image(tmp_path / "busybox.tar")
+    yard = There(tmp_path / "home", with_image, "storage", security="baseline")
+    yield yard
+    yard.close()
+    shutil.rmtree("/var/lib/trainyard-storage", ignore_errors=True)  # the node is this machine
 
 
-def test_a_pod_that_is_not_root_writes_to_the_folder_of_its_node(hostpath):
-    hostpath.wait(lambda: bound(hostpath, "hostpath"), "the claim is bound")
-    hostpath.kubectl("wait", "--for=condition=complete", "job/open-hostpath", "--timeout=60s")
-    container = {"name": "a", "image": "trainyard.test/small:1", "securityContext": {**RESTRICTED, "runAsUser": 1000},
-                 "command": ["sh", "-c", "echo trained > /storage/model && cat /storage/model"],
-                 "volumeMounts": [{"name": "storage", "mountPath": "/storage"}]}
-    hostpath.api.post(PODS, {"metadata": {"name": "writes-to-the-node"}, "spec": {
-        "restartPolicy": "Never", "containers": [container],
-        "volumes": [{"name": "storage", "persistentVolumeClaim": {"claimName": "hostpath"}}]}})
-    hostpath.wait(lambda: hostpath.api.get(f"{PODS}/writes-to-the-node")["status"]["phase"] in ("Succeeded", "Failed"), "it ends")
-    assert hostpath.kubectl("logs", "writes-to-the-node") == "trained\n"
+TRAIN = "import os, pathlib\npathlib.Path(os.environ['TRAINYARD_OUTPUT_DIR'], 'model').write_text('trained')\n"
+
+
+def test_a_folder_of_the_node_is_storage_from_install_to_uninstall(there):
+    assert "create  PersistentVolumeClaim storage/hostpath" in there.run("install", "--storage", "hostpath", "--yes")
+    assert "succeeded" in there.run("run", "-i", IMAGE, "-w", 1, "--output", "hostpath/one", "--name", "one", there.script(TRAIN))
+    there.run("fetch", "one", "home")
+    assert (there.home / "home/output/model").read_text() == "trained"
+    there.run("delete", "one")
+    there.run("uninstall", "--storage", "hostpath", "--yes")
+    there.cluster.wait(lambda: there.kubectl("get", "pods,jobs,pvc", "-o", "name") == "", "nothing is left")
+    assert there.kubectl("get", "pv", "trainyard-hostpath", "--ignore-not-found") == ""

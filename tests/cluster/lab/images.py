@@ -44,7 +44,7 @@ def write_pause(target, program):
     write(target, PAUSE, layer, Entrypoint=["/pause"])
 
 
-def write_small(target):
+def write_small(target, reference=SMALL):
     busybox = shutil.which("busybox")
     if busybox is None:
         raise Failure("there is no busybox: script/setup cluster")
@@ -55,7 +55,7 @@ def write_small(target):
     for name in ("awk", "cat", "dd", "echo", "env", "false", "hostname", "id", "kill", "ls", "mkdir", "nc", "nslookup",
                  "ps", "rm", "sh", "sleep", "tail", "test", "touch", "true", "wc"):
         layer.link(f"bin/{name}", "busybox")
-    write(target, SMALL, layer, "/bin", Cmd=["sh"])
+    write(target, reference, layer, "/bin", Cmd=["sh"])
 
 
 def write_tensorflow(target, version, python):
