@@ -333,7 +333,8 @@ class ClusterPlace : public Place {
                                                  const std::string& name) override {
     TRY(cluster_.client().Get(
         kube::Path("v1", "persistentvolumeclaims", name_space, name + "-output")));
-    return Placed(Store::kTfJobs, name_space, name);
+    // Wherever it was kept, it is gone; but not everybody may ask for TFJobs.
+    return Placed(Store::kConfigMaps, name_space, name);
   }
 
  private:

@@ -10,6 +10,7 @@ import pytest
 
 from there import IMAGE, There
 from training import mnist
+from trainyard_operator import remove_deployed
 from yard import ROOT, wait_for
 
 MNIST = ROOT / "examples/mnist.py"
@@ -44,23 +45,23 @@ def said_by(transcript, job):
 
 
 @pytest.fixture
-def volume(operated, tmp_path):
+def volume(node, tmp_path):
     """A volume that any pod may write to, as `trainyard run` asks for one by default."""
     folder = tmp_path / "volume"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
     name = f"training-{secrets.token_hex(3)}"
-    operated.kubectl("apply", "-f", "-", input=json.dumps(
+    node.kubectl("apply", "-f", "-", input=json.dumps(
         {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
          "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": str(folder)}}}))
     yield folder
-    operated.kubectl("delete", "pv", name, "--wait=false")
+    node.kubectl("delete", "pv", name, "--wait=false")
 
 
 @pytest.fixture
-def there(operated, tmp_path, request):
+def there(node, tmp_path, request):
     # The data lies in a folder of the machine, which only a lenient namespace lets a pod see.
-    yard = There(tmp_path / "home", operated, f"training-{abs(hash(request.node.name)) % 10**8}", security="privileged")
+    yard = There(tmp_path / "home", node, f"training-{abs(hash(request.node.name)) % 10**8}", security="privileged")
     yard.pod = yard.script(json.dumps({"spec": {
         "shareProcessNamespace": True, "terminationGracePeriodSeconds": 1, "volumes": [{"name": "data", "hostPath": {"path": mnist()}}],
         "containers": [{"name": "tensorflow", "image": IMAGE, "volumeMounts": [{"name": "data", "mountPath": "/data"}],
@@ -109,7 +110,20 @@ def python():
 ARGUMENTS = ["-w", 2, MNIST, "--", "--epochs", 2, "--checkpoint-every", 40]
 
 
-def test_a_pod_is_deleted_on_the_way_and_the_model_comes_home(there, volume, python):
+@pytest.mark.skipif(os.environ.get("SOAK") != "1", reason="a minute more; test_master has the same with small programs")
+def test_without_an_operator_and_with_rights_in_one_namespace_only(with_image, there, volume, python):
+    remove_deployed(with_image)
+    there.kubectl("create", "rolebinding", "hers", "--clusterrole=admin", "--user=her")
+    there.use(with_image.as_user("her"))
+    there.kubectl("auth", "can-i", "list", "pods", "--namespace=default", "--as=her", status=1)
+    assert "by a master of its own · 2 workers" in train(there, ARGUMENTS).splitlines()[0]
+    check_that_the_model_comes_home(there, python)
+    kinds = "configmaps,secrets,pods,services,jobs,roles,rolebindings,serviceaccounts,pvc"
+    usual = {"configmap/kube-root-ca.crt", "rolebinding.rbac.authorization.k8s.io/hers", "serviceaccount/default"}
+    there.cluster.wait(lambda: set(there.kubectl("get", kinds, "-o", "name").split()) == usual, "nothing is left")
+
+
+def test_a_pod_is_deleted_on_the_way_and_the_model_comes_home(operated, there, volume, python):
     transcript = train(there, ARGUMENTS)
     # The same on this machine, a worker killed on the way.
     with (there.home / "here").open("w") as out:
@@ -119,16 +133,5 @@ def test_a_pod_is_deleted_on_the_way_and_the_model_comes_home(there, volume, pyt
     there.kill(*there.replica_pids("mnist-1", "worker-1"))
     there.end(here, seconds=300)
     assert said_by(transcript, "mnist-1") == said_by((there.home / "here").read_text(), "mnist-1")
-    check_that_the_model_comes_home(there, python)
-    there.cluster.wait(lambda: there.objects() == [], "nothing is left")
-
-
-@pytest.mark.skipif(os.environ.get("SOAK") != "1", reason="a minute more; test_master has the same with small programs")
-def test_the_same_with_rights_in_one_namespace_only(there, volume, python, with_image):
-    there.kubectl("create", "rolebinding", "hers", "--clusterrole=admin", "--user=her")
-    there.use(with_image.as_user("her"))
-    there.kubectl("auth", "can-i", "create", "tfjobs.kubeflow.org", "--as=her", status=1)
-    there.kubectl("auth", "can-i", "list", "pods", "--namespace=default", "--as=her", status=1)
-    assert "by a master of its own · 2 workers" in train(there, ARGUMENTS).splitlines()[0]
     check_that_the_model_comes_home(there, python)
     there.cluster.wait(lambda: there.objects() == [], "nothing is left")
