@@ -16,6 +16,7 @@ constexpr std::string_view kElastic = "trainyard.dev/elastic";
 constexpr std::string_view kStartDeadline = "trainyard.dev/start-deadline";
 constexpr std::string_view kWaitForEvaluator = "trainyard.dev/wait-for-evaluator";
 constexpr std::string_view kEvaluatorInCluster = "trainyard.dev/evaluator-in-cluster";
+constexpr std::string_view kEndLeftovers = "trainyard.dev/end-leftovers";
 constexpr std::string_view kStoppedBy = "trainyard.dev/stopped-by";
 constexpr std::string_view kLife = "trainyard.dev/life";
 constexpr std::string_view kOutput = "trainyard.dev/output";
@@ -67,6 +68,8 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
     DecodeFlag(node, path, text, out.wait_for_evaluator, reader);
   } else if (key == kEvaluatorInCluster) {
     DecodeFlag(node, path, text, out.evaluator_in_cluster, reader);
+  } else if (key == kEndLeftovers) {
+    DecodeFlag(node, path, text, out.end_leftovers, reader);
   } else if (key == kStoppedBy) {
     out.stopped_by = text;
   } else if (key == kOutput) {
@@ -85,6 +88,7 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
                                             std::string(kStartDeadline),
                                             std::string(kWaitForEvaluator),
                                             std::string(kEvaluatorInCluster),
+                                            std::string(kEndLeftovers),
                                             std::string(kStoppedBy),
                                             std::string(kLife),
                                             std::string(kOutput)};
@@ -123,6 +127,8 @@ void EncodeExtensions(const Extensions& extensions,
       extensions.wait_for_evaluator ? "true" : "false");
   set(kEvaluatorInCluster, there.evaluator_in_cluster == extensions.evaluator_in_cluster,
       extensions.evaluator_in_cluster ? "true" : "false");
+  set(kEndLeftovers, there.end_leftovers == extensions.end_leftovers,
+      extensions.end_leftovers ? "true" : "false");
   const auto set_text = [&](std::string_view key, const std::string& there_is,
                             const std::string& value) {
     if (value.empty() && !there_is.empty()) annotations.erase(std::string(key));

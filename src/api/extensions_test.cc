@@ -23,6 +23,7 @@ TEST(Annotations, AreReadIntoExtensions) {
   EXPECT_EQ(extensions("start-deadline", "'90'").start_deadline, std::chrono::seconds(90));
   EXPECT_EQ(extensions("start-deadline", "10m").start_deadline, std::chrono::minutes(10));
   EXPECT_TRUE(extensions("wait-for-evaluator", "'true'").wait_for_evaluator);
+  EXPECT_TRUE(extensions("end-leftovers", "'true'").end_leftovers);
   EXPECT_FALSE(extensions("evaluator-in-cluster", "'false'").evaluator_in_cluster);
   EXPECT_EQ(Good(Annotated("example.com/any", "thing")).extensions, Extensions());
 }

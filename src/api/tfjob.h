@@ -101,6 +101,9 @@ struct Extensions {
   std::optional<base::Duration> start_deadline;  // trainyard.dev/start-deadline: 10m, 90s, 90
   bool wait_for_evaluator = false;               // trainyard.dev/wait-for-evaluator
   bool evaluator_in_cluster = true;              // trainyard.dev/evaluator-in-cluster
+  // Whatever still runs when the job is decided is ended, though cleanPodPolicy would leave it: as
+  // on one machine, and the pods that had ended stay to be read.
+  bool end_leftovers = false;  // trainyard.dev/end-leftovers
   // What a person wishes of a job that others keep; the core heeds it (core/wishes.h).
   std::string stopped_by;  // trainyard.dev/stopped-by: who wants it ended
   int32_t life = 0;        // trainyard.dev/life: one more than in the status makes it run again

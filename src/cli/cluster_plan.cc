@@ -239,6 +239,7 @@ Result<ClusterPlan> MakeClusterPlan(const Args& args) {
                       out.plan.code_dir, kCodeMount));
     }
     TRY(ShapeScript(args, out));
+    out.plan.job.extensions.end_leftovers = true;
   } else {
     for (const char* flag : {"image", "pod-file", "gpus"}) {
       if (args.Has(flag))

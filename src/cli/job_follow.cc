@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "backend/cluster/objects.h"
+#include "core/wishes.h"
 #include "kube/api.h"
 
 namespace cli {
@@ -57,7 +58,8 @@ bool JobFollow::over() const {
   if (!stored) return false;
   const api::Job& value = *stored->value;
   // By cleanPodPolicy None, what still runs at the end runs on, a parameter server for ever.
-  const bool left_alone = api::Has(value.status, "Succeeded") &&
+  const bool left_alone = api::IsTerminal(value.status) && !core::WasStopped(value.status) &&
+                          !value.extensions.end_leftovers &&
                           value.spec.run_policy.clean_pod_policy == api::CleanPodPolicy::kNone;
   if (AnyPodLives() && !left_alone) return false;
   if (value.extensions.life > value.status.life) return false;  // it is to run again

@@ -191,12 +191,15 @@ TEST(CleanUp, FollowsCleanPodPolicyOnAClusterAndLeavesNothingRunningHere) {
        {CleanRow{kNone, false, 3, 2}, CleanRow{kRunning, false, 3, 0}, CleanRow{kAll, false, 0, 0},
         CleanRow{kNone, true, 3, 0}, CleanRow{kRunning, true, 3, 0}, CleanRow{kAll, true, 0, 0}}) {
     for (const bool fails : {false, true}) {
-      World world(MakeJob({.chief = 1, .ps = 1, .worker = 1}));
-      world.job.spec.run_policy.clean_pod_policy = row.policy;
-      world.policy.end_leftovers = row.end_leftovers;
-      world.Settle().End(kChief0, fails ? 1 : 0).Settle();
-      EXPECT_EQ(world.observed.replicas.size(), row.left);
-      EXPECT_EQ(world.Live().size(), row.live);
+      for (const bool by_wish : {false, true}) {
+        World world(MakeJob({.chief = 1, .ps = 1, .worker = 1}));
+        world.job.spec.run_policy.clean_pod_policy = row.policy;
+        world.policy.end_leftovers = row.end_leftovers && !by_wish;
+        world.job.extensions.end_leftovers = row.end_leftovers && by_wish;
+        world.Settle().End(kChief0, fails ? 1 : 0).Settle();
+        EXPECT_EQ(world.observed.replicas.size(), row.left);
+        EXPECT_EQ(world.Live().size(), row.live);
+      }
     }
   }
 }

@@ -544,7 +544,8 @@ class Pass {
       }
     }
     const api::CleanPodPolicy clean = job_.spec.run_policy.clean_pod_policy;
-    const bool stop = (policy_.end_leftovers && !BUG(kLeaveLeftovers)) ||
+    const bool none_outlives = policy_.end_leftovers || job_.extensions.end_leftovers;
+    const bool stop = (none_outlives && !BUG(kLeaveLeftovers)) ||
                       clean != api::CleanPodPolicy::kNone || WasStopped(status_);
     const bool broken =
         view_.IsGang() && std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
@@ -559,8 +560,8 @@ class Pass {
         continue;
       }
       if (!stop) continue;
-      leftovers = policy_.end_leftovers;
-      if (succeeded && view_.IsGang() && r.id.role != Role::kEvaluator && policy_.end_leftovers) {
+      leftovers = none_outlives;
+      if (succeeded && view_.IsGang() && r.id.role != Role::kEvaluator && none_outlives) {
         const Time patience = *status_.completion_time + kLinger;
         if (now_ < patience) {
           LookAgain(patience);

@@ -44,12 +44,17 @@ def test_a_script_runs_to_its_end_and_nothing_is_left_after_delete(there):
 
 
 def test_a_failure_has_the_status_and_the_words_that_it_has_on_one_machine(there):
-    script = there.script("raise ValueError('no such data')")
-    here = there.run("run", "-w", 1, script, status=1, env={"TRAINYARD_ON": "local"})
-    out = run(there, "-w", 1, script, status=1)
+    script = there.script("import os, time\n"
+                          "if os.environ['TRAINYARD_INDEX'] == '1': raise ValueError('no such data')\n"
+                          "while True: time.sleep(1)\n")
+    here = there.run("run", script, status=1, env={"TRAINYARD_ON": "local"})
+    out = run(there, script, status=1)
     failed = [text.split("train-1 failed")[1].split(" — ")[1].splitlines()[0] for text in (here, out)]
-    assert failed[0] == failed[1] == "worker/0 exited with status 1: ValueError: no such data"
+    assert failed[0] == failed[1] == "worker/1 exited with status 1: ValueError: no such data"
     assert "ValueError: no such data" in there.run("why")
+    # What still ran was ended with the job, what had ended is still there to be read.
+    assert set(there.pods("train-1")) == {"worker-1"}
+    assert "ValueError: no such data" in there.run("logs")
 
 
 def test_code_travels_byte_for_byte(there):

@@ -496,8 +496,8 @@ void Checks::TurnOver(const controller::Turn& turn, bool undisturbed) {
 void Checks::AtEnd() {
   const api::Job& job = world_.stored;
   if (!api::IsTerminal(job.status)) return Found("the job never ends");
-  const bool must_end =
-      policy_.end_leftovers || job.spec.run_policy.clean_pod_policy != api::CleanPodPolicy::kNone;
+  const bool must_end = policy_.end_leftovers || job.extensions.end_leftovers ||
+                        job.spec.run_policy.clean_pod_policy != api::CleanPodPolicy::kNone;
   if (must_end && world_.AnyLive()) Found("replicas outlive the job");
   if (job.spec.run_policy.ttl_seconds_after_finished && !world_.deleted) {
     Found("the job outlives its time to live");

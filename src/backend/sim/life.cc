@@ -120,6 +120,7 @@ class Living {
     }
     api::RunPolicy& run = job.spec.run_policy;
     run.clean_pod_policy = static_cast<api::CleanPodPolicy>(random.Below(3));
+    job.extensions.end_leftovers = random.Chance(30);
     if (random.Chance(60)) run.backoff_limit = random.Below(5);
     if (random.Chance(20)) run.active_deadline_seconds = 20 + random.Below(800);
     if (random.Chance(20)) run.ttl_seconds_after_finished = random.Below(600);
