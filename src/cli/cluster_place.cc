@@ -421,6 +421,14 @@ Result<Store> StoreOf(Cluster& cluster, const std::string& name_space, const std
   return std::unexpected(cluster.Explain(as_tfjob.error()));
 }
 
+JsonObject OwnerOf(const Json& job, Store store) {
+  const bool tfjob = store == Store::kTfJobs;
+  return {{"apiVersion", tfjob ? api::kApiVersion : "v1"},
+          {"kind", tfjob ? api::kKind : "ConfigMap"},
+          {"name", kube::Metadata(job, "name") + (tfjob ? "" : "-job")},
+          {"uid", kube::Metadata(job, "uid")}};
+}
+
 std::unique_ptr<Place> OpenClusterPlace(Cluster cluster, const Args& args) {
   return std::make_unique<ClusterPlace>(std::move(cluster), TypedAgain(args));
 }

@@ -30,5 +30,7 @@ base::Result<> WishStop(Cluster& cluster, Store store, const std::string& name_s
 // How a job that is there is kept.
 base::Result<Store> StoreOf(Cluster& cluster, const std::string& name_space,
                             const std::string& name);
+// The owner reference of what goes with a job.
+base::JsonObject OwnerOf(const base::Json& job, Store store);
 
 }  // namespace cli

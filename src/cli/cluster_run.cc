@@ -74,15 +74,6 @@ Result<Json> MakeObject(Cluster& cluster, Made& made, const Json& object,
                      object);
 }
 
-// Of what goes with the job.
-JsonObject OwnerOf(const Json& job, Store store) {
-  const bool tfjob = store == Store::kTfJobs;
-  return {{"apiVersion", tfjob ? api::kApiVersion : "v1"},
-          {"kind", tfjob ? api::kKind : "ConfigMap"},
-          {"name", kube::Metadata(job, "name") + (tfjob ? "" : "-job")},
-          {"uid", kube::Metadata(job, "uid")}};
-}
-
 Result<> GiveTo(Cluster& cluster, const JsonObject& owner, const std::vector<Json>& objects) {
   for (const Json& object : objects) {
     const std::string kind = base::StringOr(object, "kind");

@@ -1,10 +1,6 @@
 // `doctor`: is this machine fit to train, and if not, what to do about it.
-#include <cstdlib>
-
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/local/job_dir.h"
@@ -16,6 +12,7 @@
 #include "cli/cluster.h"
 #include "cli/cluster_doctor.h"
 #include "cli/commands.h"
+#include "cli/python.h"
 #include "cli/refuse.h"
 #include "io/files.h"
 #include "io/process.h"
@@ -24,35 +21,13 @@
 namespace cli {
 namespace {
 
-// The first line that a short Python program prints; empty when it fails.
-std::string AskPython(const std::string& python, const std::string& code) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "";
-  auto pid = io::Start({.argv = {python, "-c", code}, .env = io::Environment(), .output = ends[1]});
-  close(ends[1]);
-  std::string out;
-  char buffer[4096];
-  for (ssize_t size; (size = read(ends[0], buffer, sizeof buffer)) > 0;)
-    out.append(buffer, static_cast<size_t>(size));
-  close(ends[0]);
-  int status = 0;
-  if (pid) waitpid(*pid, &status, 0);
-  return pid && status == 0 ? std::string(base::Trim(out)) : "";
-}
-
-std::string FindPython(const Args& args) {
-  if (args.Has("python")) return io::FindProgram(args.Get("python"));
-  if (const char* env = std::getenv("VIRTUAL_ENV"); env && *env)
-    return io::FindProgram(std::string(env) + "/bin/python");
-  return io::FindProgram("python3");
-}
-
 void CheckPython(const Args& args, std::vector<Finding>& out) {
-  const std::string python = FindPython(args);
-  if (python.empty()) {
+  const auto chosen = ChoosePython(args);
+  if (!chosen) {
     out.push_back({Health::kBad, "no Python", "install python3, or name one with --python"});
     return;
   }
+  const std::string& python = *chosen;
   out.push_back(
       {Health::kGood,
        fmt::format("Python {} at {}",

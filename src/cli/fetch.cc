@@ -5,12 +5,11 @@
 #include <fmt/core.h>
 #include <poll.h>
 
-#include "api/tfjob.h"
 #include "base/quantity.h"
 #include "base/tar.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
-#include "cli/findings.h"
+#include "cli/kept_output.h"
 #include "cli/local_place.h"
 #include "cli/made.h"
 #include "cli/object.h"
@@ -37,7 +36,6 @@ using namespace std::chrono_literals;
 constexpr base::Duration kStartsWithin = 3min;
 constexpr int64_t kPodSeconds = 24 * 3600;  // it ends by itself if we cannot end it
 constexpr std::string_view kMount = "/claim";
-constexpr std::string_view kFallbackImage = "tensorflow/tensorflow:2.15.0";
 
 // Writes what lies below its first argument as a tar, plain files only: a link may lead anywhere.
 constexpr std::string_view kSend = R"PYTHON(
@@ -51,92 +49,24 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode='w|', format=tarfile.GNU_FORMA
                 tar.add(path, os.path.relpath(path, root), recursive=False)
 )PYTHON";
 
-struct Source {
-  std::string claim, path;  // within the claim
-  std::string image;
-};
-
-// Where the output of a job lies; of one that is gone, the claim that was made for it.
-Result<Source> SourceOf(Cluster& cluster, const Args& args, const std::string& name_space,
-                        const std::string& name) {
-  Source out{.image = args.Get("image", kFallbackImage)};
-  std::string where = name + "-output";
-  auto place = TRY(PlaceOf(args));
-  auto job = place->Find(name_space, name);
-  if (job) {
-    const Standing standing = TRY((*job)->Look());
-    where = standing.job.extensions.output;
-    if (where.empty())
-      return base::Invalid(
-          fmt::format("{} keeps no output: it was run with --output none, or its "
-                      "manifest has volumes of its own",
-                      name));
-    const Json* container =
-        api::TensorFlowContainer(standing.job.spec.replicas.begin()->second.pod_template);
-    if (container && !args.Has("image")) out.image = base::StringOr(*container, "image");
-  } else if (job.error().kind() != ErrorKind::kNotFound ||
-             !cluster.client().Get(kube::Path("v1", "persistentvolumeclaims", name_space, where))) {
-    return std::unexpected(job.error());
-  }
-  const size_t slash = where.find('/');
-  const bool url = where.find("://") != std::string::npos;
-  out.claim = url ? where : where.substr(0, slash);
-  if (!url && slash != std::string::npos) out.path = where.substr(slash + 1);
-  return out;
-}
-
-Json FetchPod(const Source& source, const std::string& name) {
+Json FetchPod(const KeptOutput& source, const std::string& name) {
   JsonObject container{
       {"name", "fetch"},
       {"image", source.image},
       {"command", JsonArray{Json("python3"), Json("-c"),
                             Json(fmt::format("import time; time.sleep({})", kPodSeconds))}},
       {"volumeMounts",
-       JsonArray{JsonObject{{"name", "claim"}, {"mountPath", kMount}, {"readOnly", true}}}},
-      {"securityContext",
-       JsonObject{{"allowPrivilegeEscalation", false},
-                  {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};
+       JsonArray{JsonObject{{"name", "claim"}, {"mountPath", kMount}, {"readOnly", true}}}}};
+  JsonObject spec = ReaderPod(std::move(container), JsonArray{ClaimVolume("claim", source.claim)});
+  spec["restartPolicy"] = "Never";
+  spec["activeDeadlineSeconds"] = kPodSeconds;
   return JsonObject{
       {"apiVersion", "v1"},
       {"kind", "Pod"},
       {"metadata",
        JsonObject{{"generateName", name + "-fetch-"},
                   {"labels", JsonObject{{"app.kubernetes.io/managed-by", "trainyard"}}}}},
-      {"spec", JsonObject{{"restartPolicy", "Never"},
-                          {"activeDeadlineSeconds", kPodSeconds},
-                          {"terminationGracePeriodSeconds", 0},
-                          {"automountServiceAccountToken", false},
-                          {"securityContext",
-                           JsonObject{{"runAsNonRoot", true},
-                                      {"runAsUser", 1000},
-                                      {"runAsGroup", 1000},
-                                      {"fsGroup", 1000},
-                                      {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
-                          {"containers", JsonArray{std::move(container)}},
-                          {"volumes", JsonArray{JsonObject{{"name", "claim"},
-                                                           {"persistentVolumeClaim",
-                                                            JsonObject{{"claimName", source.claim},
-                                                                       {"readOnly", true}}}}}}}}};
-}
-
-// What keeps a pod from starting, in its own words; empty: nothing that will not pass.
-std::string TroubleOf(const Json& pod) {
-  const Json& conditions = At(At(pod, "status"), "conditions");
-  if (conditions.is_array()) {
-    for (const Json& condition : conditions.get_array()) {
-      if (base::StringOr(condition, "reason") == "Unschedulable")
-        return "Unschedulable: " + base::StringOr(condition, "message");
-    }
-  }
-  const Json& statuses = At(At(pod, "status"), "containerStatuses");
-  if (!statuses.is_array()) return "";
-  for (const Json& status : statuses.get_array()) {
-    const Json& waiting = At(At(status, "state"), "waiting");
-    const std::string reason = base::StringOr(waiting, "reason");
-    if (!reason.empty() && reason != "ContainerCreating")
-      return reason + ": " + base::StringOr(waiting, "message");
-  }
-  return "";
+      {"spec", std::move(spec)}};
 }
 
 Result<> WaitUntilRunning(Cluster& cluster, const std::string& path) {
@@ -146,14 +76,11 @@ Result<> WaitUntilRunning(Cluster& cluster, const std::string& path) {
     const Json pod = TRY(cluster.client().Get(path));
     const std::string phase = base::StringOr(At(pod, "status"), "phase");
     if (phase == "Running") return {};
-    const std::string trouble = TroubleOf(pod);
+    const std::string trouble = StartTrouble(pod);
     if (phase == "Failed" || phase == "Succeeded" || io::Now() >= until) {
-      const size_t colon = trouble.find(": ");
-      const std::string fix = FixFor(trouble.substr(0, colon), trouble);
-      return std::unexpected(
-          Error(ErrorKind::kUnavailable,
-                fmt::format("the pod that reads the claim does not start{}{}",
-                            trouble.empty() ? "" : ": " + trouble, fix.empty() ? "" : "; " + fix)));
+      return std::unexpected(Error(
+          ErrorKind::kUnavailable,
+          "the pod that reads the claim does not start" + (trouble.empty() ? "" : ": " + trouble)));
     }
     line.Show("waiting for a pod that reads the claim" + (trouble.empty() ? "" : ": " + trouble));
     cluster.server().Poll(100ms);
@@ -161,7 +88,7 @@ Result<> WaitUntilRunning(Cluster& cluster, const std::string& path) {
 }
 
 Result<> Receive(Cluster& cluster, const std::string& name_space, const std::string& pod,
-                 const Source& source, io::Unpack& to) {
+                 const KeptOutput& source, io::Unpack& to) {
   base::TarReader reader(to);
   auto exec = TRY(kube::Exec::Start(
       cluster.server(),
@@ -201,7 +128,7 @@ struct Fetched {
 
 // Into a directory beside `destination` first, so that nobody ever sees half of it.
 Result<Fetched> Fetch(Cluster& cluster, const std::string& name_space, const std::string& name,
-                      const Source& source, const std::string& destination) {
+                      const KeptOutput& source, const std::string& destination) {
   const std::string pods = kube::Path("v1", "pods", name_space);
   Made made(cluster.server(), cluster.server());
   const Json pod = TRY(made.Create(pods, FetchPod(source, name)));
@@ -243,10 +170,10 @@ int FetchCommand(const Args& args) {
     if (!latest) return Fail(latest.error());
     name = latest->job->name();
   }
-  auto source = SourceOf(*cluster, args, space, name);
+  auto source = OutputThere(*cluster, args, space, name);
   if (!source) return Fail(cluster->Explain(source.error()));
-  if (source->claim.find("://") != std::string::npos) {
-    fmt::print("{}\n", source->claim);
+  if (!source->url.empty()) {
+    fmt::print("{}\n", source->url);
     return 0;
   }
   const std::string destination = args.operands().size() > 1 ? args.operand(1) : name;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include <fmt/core.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include "base/strings.h"
 #include "cli/code_files.h"
 #include "cli/manifest.h"
+#include "cli/python.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -64,23 +64,6 @@ std::string NameFrom(const std::string& path) {
   name = name.substr(0, 40);
   while (name.ends_with('-')) name.pop_back();
   return name;
-}
-
-Result<std::string> ChoosePython(const Args& args) {
-  if (args.Has("python")) {
-    const std::string found = io::FindProgram(args.Get("python"));
-    if (found.empty())
-      return Invalid(fmt::format("--python {}: not a program that can be run", args.Get("python")));
-    return io::AbsolutePath(found);
-  }
-  if (const char* env = std::getenv("VIRTUAL_ENV"); env && *env) {
-    const std::string found = io::FindProgram(std::string(env) + "/bin/python");
-    if (!found.empty()) return found;
-  }
-  const std::string found = io::FindProgram("python3");
-  if (found.empty())
-    return Invalid("no python3 on PATH: install Python 3, or name one with --python");
-  return io::AbsolutePath(found);
 }
 
 // Whether a container runs `python` or `python3` by that name alone, and so the job's Python.

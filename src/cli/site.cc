@@ -8,7 +8,7 @@
 #include "backend/cluster/objects.h"
 #include "backend/cluster/pod.h"
 #include "base/duration.h"
-#include "cli/findings.h"
+#include "cli/kept_output.h"
 #include "cli/object.h"
 #include "cli/progress_line.h"
 #include "cli/refuse.h"
@@ -166,14 +166,7 @@ std::string Site::WhyNotReady(const Json& object) {
   auto pods = client_.List(kube::Path("v1", "pods", Metadata(object, "namespace")), selector);
   if (!pods) return "";
   for (const Json& pod : *pods) {
-    for (const Json& status : ListAt(At(pod, "status"), "containerStatuses")) {
-      const Json& waiting = At(At(status, "state"), "waiting");
-      const std::string reason = base::StringOr(waiting, "reason");
-      if (reason.empty() || reason == "ContainerCreating") continue;
-      const std::string words = base::StringOr(waiting, "message");
-      const std::string fix = FixFor(reason, words);
-      return fmt::format(": {}: {}{}", reason, words, fix.empty() ? "" : "; " + fix);
-    }
+    if (const std::string trouble = StartTrouble(pod); !trouble.empty()) return ": " + trouble;
   }
   return "";
 }

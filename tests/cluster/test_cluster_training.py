@@ -3,12 +3,11 @@
 import json
 import os
 import re
-import secrets
 import subprocess
 
 import pytest
 
-from there import IMAGE, There
+from there import IMAGE, There, shared_volume
 from training import mnist
 from trainyard_operator import remove_deployed
 from yard import ROOT, wait_for
@@ -46,16 +45,8 @@ def said_by(transcript, job):
 
 @pytest.fixture
 def volume(node, tmp_path):
-    """A volume that any pod may write to, as `trainyard run` asks for one by default."""
-    folder = tmp_path / "volume"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    name = f"training-{secrets.token_hex(3)}"
-    node.kubectl("apply", "-f", "-", input=json.dumps(
-        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
-         "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": str(folder)}}}))
-    yield folder
-    node.kubectl("delete", "pv", name, "--wait=false")
+    with shared_volume(node, tmp_path / "volume"):
+        yield
 
 
 @pytest.fixture

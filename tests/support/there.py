@@ -1,7 +1,9 @@
 """A `Yard` whose jobs live on a cluster, in a namespace of its own that admits only what Pod Security "restricted" does."""
 
+import contextlib
 import json
 import os
+import secrets
 import shutil
 import subprocess
 
@@ -10,6 +12,20 @@ from yard import Yard
 
 IMAGE = "trainyard.test/tensorflow:2.15"
 JOB_LABEL = "training.kubeflow.org/job-name"
+
+
+@contextlib.contextmanager
+def shared_volume(cluster, folder):
+    """A volume that any pod may write to, as `trainyard run` asks for one by default; its files are in the folder."""
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    name = f"volume-{secrets.token_hex(3)}"
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+         "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteMany", "ReadWriteOnce"],
+                  "hostPath": {"path": str(folder)}}}))
+    yield folder
+    cluster.kubectl("delete", "pv", name, "--wait=false")
 
 
 class There(Yard):

@@ -1,0 +1,273 @@
+// `board`: TensorBoard of the job's own Python over the logs of jobs, for as long as the command
+// runs.
+#include <csignal>
+#include <cstdlib>
+#include <map>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/local/job_dir.h"
+#include "base/strings.h"
+#include "cli/cluster.h"
+#include "cli/cluster_board.h"
+#include "cli/commands.h"
+#include "cli/local_jobs.h"
+#include "cli/progress_line.h"
+#include "cli/python.h"
+#include "cli/refuse.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/process.h"
+
+namespace cli {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using base::Result;
+using namespace std::chrono_literals;
+
+constexpr base::Duration kLookAgain = 2s;
+constexpr int kEndsWithinMs = 5000;
+constexpr int kPort = 6006;              // TensorBoard's own
+constexpr size_t kMostWords = 16 << 10;  // of what it says, the last
+
+// TensorBoard that ends with whoever started it, however that ends, and takes its directory of links
+// with it.
+constexpr std::string_view kProgram = R"PYTHON(
+import ctypes, os, runpy, shutil, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+try:
+    if os.getppid() == int(sys.argv.pop(1)):
+        runpy.run_module('tensorboard.main', run_name='__main__', alter_sys=True)
+finally:
+    shutil.rmtree(sys.argv[sys.argv.index('--logdir') + 1], ignore_errors=True)
+)PYTHON";
+
+using Runs = std::map<std::string, std::string>;  // by name, the directory of its event files
+
+struct Wish {
+  Runs runs;
+  std::string python;    // of the newest job; empty: of none
+  bool all_jobs = true;  // those that are still to come as well
+};
+
+void Add(const backend::local::JobDir& dir, const std::string& name, Wish& wish) {
+  wish.runs[name] = dir.File("tensorboard");
+  if (auto run = dir.LoadRun(); run && !run->python.empty()) wish.python = run->python;
+}
+
+void AddAllJobs(const std::string& name_space, Wish& wish) {
+  for (const backend::local::Listed& listed : backend::local::ListJobs(name_space)) {
+    const std::string logs = listed.dir.File("tensorboard");
+    if (!wish.runs.contains(listed.name) && !io::ListDir(logs).empty())
+      Add(listed.dir, listed.name, wish);
+  }
+}
+
+Result<Wish> WishFor(const Args& args) {
+  Wish out{.all_jobs = args.operands().empty()};
+  for (const std::string& word : args.operands()) {
+    auto job = FindLocalJob(args.name_space(), word);
+    if (job) {
+      Add(job->dir, job->name, out);
+    } else if (io::IsDirectory(word)) {
+      out.runs[io::BaseName(io::AbsolutePath(word))] = io::AbsolutePath(word);
+    } else {
+      return std::unexpected(job.error());
+    }
+  }
+  if (!out.all_jobs) return out;
+  AddAllJobs(args.name_space(), out);
+  if (out.runs.empty()) {
+    return base::Invalid(fmt::format(
+        "no job in namespace {} has written anything for TensorBoard: a script does so with "
+        "tf.keras.callbacks.TensorBoard(os.environ['TRAINYARD_LOG_DIR'])",
+        args.name_space()));
+  }
+  return out;
+}
+
+// A directory of links, one a run; gone with it.
+class LogDir {
+ public:
+  static Result<LogDir> Make() {
+    std::string path = "/tmp/trainyard-board-XXXXXX";
+    if (!mkdtemp(path.data())) return base::FromErrno("a directory in /tmp", errno);
+    return LogDir(std::move(path));
+  }
+  LogDir(LogDir&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  LogDir& operator=(LogDir&&) = delete;
+  ~LogDir() {
+    if (!path_.empty()) base::IgnoreError(io::RemoveTree(path_), "it is in /tmp");
+  }
+
+  const std::string& path() const { return path_; }
+
+  Result<> Show(const Runs& runs) const {
+    for (const auto& [name, logs] : runs) {
+      const std::string link = path_ + "/" + name;
+      if (symlink(logs.c_str(), link.c_str()) != 0 && errno != EEXIST)
+        return base::FromErrno(link, errno);
+    }
+    return {};
+  }
+
+ private:
+  explicit LogDir(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+};
+
+// The process, and what it says.
+class TensorBoard {
+ public:
+  static Result<TensorBoard> Start(const std::string& python, const std::string& logs, int port) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return base::FromErrno("pipe", errno);
+    TensorBoard out;
+    out.words_ = io::Fd(ends[0]);
+    const io::Fd write_end(ends[1]);
+    std::vector<std::string> env = io::Environment();
+    env.push_back("PYTHONUNBUFFERED=1");
+    out.pid_ = TRY(io::Start(
+        {.argv = {python, "-c", std::string(kProgram), std::to_string(getpid()), "--logdir", logs,
+                  "--host", "127.0.0.1", "--port", std::to_string(port)},
+         .env = std::move(env),
+         .output = write_end.get()}));
+    out.process_ = io::Fd(static_cast<int>(syscall(SYS_pidfd_open, out.pid_, 0)));
+    return out;
+  }
+  TensorBoard(TensorBoard&& other) noexcept
+      : pid_(std::exchange(other.pid_, 0)),
+        words_(std::move(other.words_)),
+        process_(std::move(other.process_)),
+        said_(std::move(other.said_)) {}
+  TensorBoard& operator=(TensorBoard&&) = delete;
+  // Asked to end, and made to if it does not.
+  ~TensorBoard() {
+    if (pid_ <= 0) return;
+    kill(-pid_, SIGTERM);
+    pollfd ended{.fd = process_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&ended, 1, kEndsWithinMs) <= 0) kill(-pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  // Waits for something to happen; false: it has ended.
+  bool Wait(base::Duration longest) {
+    pollfd waits[] = {{.fd = words_.get(), .events = POLLIN, .revents = 0},
+                      {.fd = process_.get(), .events = POLLIN, .revents = 0}};
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(longest).count();
+    if (poll(waits, 2, static_cast<int>(ms)) <= 0) return true;
+    char bytes[4096];
+    const ssize_t count = waits[0].revents != 0 ? read(words_.get(), bytes, sizeof bytes) : 0;
+    if (count > 0) said_.append(bytes, static_cast<size_t>(count));
+    if (said_.size() > kMostWords) said_.erase(0, said_.size() - kMostWords);
+    return count > 0 || waits[1].revents == 0;
+  }
+
+  // Where it listens, once it says so: "TensorBoard 2.15.2 at http://127.0.0.1:6006/ (Press …".
+  std::string Url() const {
+    const size_t at = said_.find(" at http://");
+    const size_t end = at == std::string::npos ? at : said_.find_first_of(" \n", at + 4);
+    return end == std::string::npos ? "" : said_.substr(at + 4, end - at - 4);
+  }
+
+  std::string LastWords() const {
+    std::string last;
+    for (std::string_view line : base::Split(said_, '\n')) {
+      if (!base::Trim(line).empty()) last = base::Trim(line);
+    }
+    return last;
+  }
+
+ private:
+  TensorBoard() = default;
+
+  pid_t pid_ = 0;
+  io::Fd words_;
+  io::Fd process_;
+  std::string said_;
+};
+
+// Whether nobody listens there, on loopback, at the moment.
+bool IsFree(int port) {
+  const io::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int yes = 1;  // as TensorBoard: a connection that is going away is not in the way
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+         listen(fd.get(), 1) == 0;
+}
+
+Result<> Run(const Args& args, Wish wish, const std::string& python) {
+  const int64_t port = TRY(args.Number("port", IsFree(kPort) ? kPort : 0, 1, 65535));
+  const LogDir logs = TRY(LogDir::Make());
+  TRY(logs.Show(wish.runs));
+  TensorBoard board = TRY(TensorBoard::Start(python, logs.path(), static_cast<int>(port)));
+  bool told = false;
+  ProgressLine line;
+  for (base::Time next = io::Now(); !Interrupted();) {
+    if (!board.Wait(200ms)) {
+      return std::unexpected(
+          Error(ErrorKind::kUnavailable, "TensorBoard has ended: " + board.LastWords()));
+    }
+    if (const std::string url = board.Url(); !told && !url.empty()) {
+      TellBoard(args, url, wish.runs.size());
+      told = true;
+    }
+    if (!told) line.Show("waiting for TensorBoard");
+    if (!wish.all_jobs || io::Now() < next) continue;
+    AddAllJobs(args.name_space(), wish);
+    TRY(logs.Show(wish.runs));
+    next = io::Now() + kLookAgain;
+  }
+  return {};
+}
+
+int BoardHere(const Args& args) {
+  for (const char* flag : {"image", "keep"}) {
+    if (args.Has(flag))
+      return Refuse(fmt::format("--{} is for clusters: with --on kubernetes", flag));
+  }
+  auto wish = WishFor(args);
+  if (!wish) return Refuse(wish.error());
+  auto python = args.Has("python") || wish->python.empty() ? ChoosePython(args) : wish->python;
+  if (!python) return Refuse(python.error());
+  if (AskPython(*python, "import importlib.util as u; print(u.find_spec('tensorboard'))")
+          .starts_with("None"))
+    return Refuse(
+        fmt::format("no TensorBoard in this Python: {} -m pip install tensorboard", *python));
+  CatchInterrupts();
+  auto done = Run(args, *std::move(wish), *python);
+  return done ? 0 : Fail(done.error());
+}
+
+}  // namespace
+
+void TellBoard(const Args& args, const std::string& url, size_t runs) {
+  if (args.json()) {
+    fmt::print("{}\n", base::CompactJson(base::JsonObject{{"url", url}}));
+    return;
+  }
+  fmt::print("TensorBoard at {} · {} run{} · Ctrl-C ends it\n", url, runs, runs == 1 ? "" : "s");
+}
+
+int BoardCommand(const Args& args) {
+  if (auto port = args.Number("port", kPort, 1, 65535); !port) return Refuse(port.error());
+  auto context = ContextOf(args);
+  if (!context) return Refuse(context.error());
+  return *context ? BoardThere(args, **context) : BoardHere(args);
+}
+
+}  // namespace cli
