@@ -108,8 +108,7 @@ void CheckDisk(std::vector<Finding>& out) {
 }
 
 void CheckPorts(std::vector<Finding>& out) {
-  auto ports = backend::local::LeasePorts(backend::local::HomePath(),
-                                          backend::local::HomePath() + "/.doctor", 8, 0, {});
+  auto ports = backend::local::PortLeases().Lease(8, 0, {});
   if (!ports) {
     out.push_back(
         {Health::kBad, ports.error().text(), "end what holds them, or give a range with -p"});

@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/local/ports.h"
 #include "base/env_file.h"
 #include "base/strings.h"
 #include "io/clock.h"
@@ -147,21 +146,15 @@ LocalBackend::~LocalBackend() {
 Result<> LocalBackend::LeasePortsFor(const api::Job& job) {
   const std::vector<ReplicaId> all = ReplicasInOrder(job.spec);
   if (ports_.empty()) {
-    const std::vector<int32_t> ports =
-        TRY(LeasePorts(HomePath(), dir_.path(), all.size(), run_.first_port, run_.ports));
+    const std::vector<int32_t> ports = TRY(leases_.Lease(all.size(), run_.first_port, run_.ports));
     for (size_t i = 0; i < all.size(); ++i) ports_[all[i]] = ports[i];
   } else {
-    // A live replica holds its port, so it would not look free: keep what we have, lease what is
-    // new.
     std::vector<ReplicaId> fresh;
     for (ReplicaId id : all) {
       if (!ports_.contains(id)) fresh.push_back(id);
     }
     if (fresh.empty()) return {};
-    std::vector<int32_t> taken;
-    for (const auto& [id, port] : ports_) taken.push_back(port);
-    const std::vector<int32_t> added =
-        TRY(LeaseMorePorts(HomePath(), dir_.path(), fresh.size(), taken));
+    const std::vector<int32_t> added = TRY(leases_.LeaseMore(fresh.size()));
     for (size_t i = 0; i < fresh.size(); ++i) ports_[fresh[i]] = added[i];
   }
   run_.ports.clear();

@@ -22,6 +22,7 @@
 #include "backend/backend.h"
 #include "backend/local/job_dir.h"
 #include "backend/local/limits.h"
+#include "backend/local/ports.h"
 #include "backend/local/replica.h"
 #include "base/result.h"
 #include "io/files.h"
@@ -112,6 +113,7 @@ class LocalBackend : public Backend {
 
   RunFile run_;
   std::map<api::ReplicaId, int32_t> ports_;
+  PortLeases leases_;
   std::map<Key, Incarnation> incarnations_;
   api::Progress progress_;
   std::vector<std::string> notices_;

@@ -1,14 +1,14 @@
 #include "backend/local/ports.h"
 
 #include <algorithm>
-#include <map>
+#include <cstring>
 
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/strings.h"
-#include "io/files.h"
 
 namespace backend::local {
 namespace {
@@ -38,91 +38,68 @@ bool IsFree(int32_t port) {
   return bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-// Leases are lines "PORT JOBDIR"; those whose job has no living supervisor are dropped on the way.
-std::map<int32_t, std::string> LiveLeases(const std::string& file, const std::string& own) {
-  std::map<int32_t, std::string> leases;
-  auto text = io::ReadFile(file);
-  if (!text) return leases;
-  std::map<std::string, bool> alive;
-  for (std::string_view line : base::Split(*text, '\n')) {
-    const size_t space = line.find(' ');
-    if (space == std::string_view::npos) continue;
-    const auto port = base::ParseInt(line.substr(0, space));
-    const std::string job(line.substr(space + 1));
-    if (!port || job == own) continue;
-    if (!alive.contains(job)) alive[job] = io::Lock::IsHeld(job + "/lock");
-    if (alive[job]) leases[static_cast<int32_t>(*port)] = job;
-  }
-  return leases;
-}
-
-// The next free ports from the bottom of the range.
-Result<> TakeFree(size_t count, const std::map<int32_t, std::string>& leases,
-                  std::vector<int32_t>& ports) {
-  const int32_t end = EphemeralStart();
-  for (int32_t port = kLowest; ports.size() < count; ++port) {
-    if (port >= end) {
-      return std::unexpected(
-          base::Error(base::ErrorKind::kUnavailable,
-                      fmt::format("no {} free ports between {} and {}", count, kLowest, end)));
-    }
-    if (!leases.contains(port) && std::ranges::find(ports, port) == ports.end() && IsFree(port)) {
-      ports.push_back(port);
-    }
-  }
-  return {};
-}
-
-Result<> Save(const std::string& file, const std::map<int32_t, std::string>& leases) {
-  std::string text;
-  for (const auto& [port, job] : leases) text += fmt::format("{} {}\n", port, job);
-  return io::WriteFile(file, text);
+// The lease itself; not valid: somebody else has it.
+io::Fd NameFor(int32_t port) {
+  io::Fd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // Abstract: the name begins with a zero byte, and belongs to no file.
+  const std::string name = fmt::format("trainyard/port/{}", port);
+  memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) fd.reset();
+  return fd;
 }
 
 }  // namespace
 
-Result<std::vector<int32_t>> LeasePorts(const std::string& home, const std::string& job_dir,
-                                        size_t count, int32_t first,
-                                        const std::vector<int32_t>& preferred) {
-  const std::string file = home + "/.ports";
-  const io::Lock lock = TRY(io::Lock::Wait(home + "/.ports.lock"));
-  std::map<int32_t, std::string> leases = LiveLeases(file, job_dir);
-  const auto usable = [&](int32_t port) { return !leases.contains(port) && IsFree(port); };
+bool PortLeases::Take(int32_t port) {
+  if (held_.contains(port)) return false;
+  io::Fd name = NameFor(port);
+  if (!name.valid() || !IsFree(port)) return false;
+  held_[port] = std::move(name);
+  return true;
+}
+
+Result<std::vector<int32_t>> PortLeases::LeaseMore(size_t count) {
+  const int32_t end = EphemeralStart();
   std::vector<int32_t> ports;
-  if (first > 0) {
-    for (size_t i = 0; i < count; ++i) {
-      const int32_t port = first + static_cast<int32_t>(i);
-      if (port > 65535) {
-        return base::Invalid(
-            fmt::format("-p {}: {} replicas need ports beyond 65535", first, count));
-      }
-      if (!usable(port)) {
-        return base::Invalid(
-            fmt::format("-p {}: port {} is in use: choose another, or leave -p out", first, port));
-      }
-      ports.push_back(port);
+  for (int32_t port = kLowest; ports.size() < count; ++port) {
+    if (port >= end) {
+      for (int32_t taken : ports) held_.erase(taken);
+      return std::unexpected(
+          base::Error(base::ErrorKind::kUnavailable,
+                      fmt::format("no {} free ports between {} and {}", count, kLowest, end)));
     }
-  } else {
-    // All as before, or all new: a job that keeps half of its addresses is harder to follow than
-    // one with new ones.
-    if (preferred.size() == count && std::ranges::all_of(preferred, usable)) ports = preferred;
-    TRY(TakeFree(count, leases, ports));
+    if (Take(port)) ports.push_back(port);
   }
-  for (int32_t port : ports) leases[port] = job_dir;
-  TRY(Save(file, leases));
   return ports;
 }
 
-Result<std::vector<int32_t>> LeaseMorePorts(const std::string& home, const std::string& job_dir,
-                                            size_t count, const std::vector<int32_t>& taken) {
-  const std::string file = home + "/.ports";
-  const io::Lock lock = TRY(io::Lock::Wait(home + "/.ports.lock"));
-  std::map<int32_t, std::string> leases = LiveLeases(file, job_dir);
-  for (int32_t port : taken) leases[port] = job_dir;
+Result<std::vector<int32_t>> PortLeases::Lease(size_t count, int32_t first,
+                                               const std::vector<int32_t>& preferred) {
+  // All as before, or all new: a job that keeps half of its addresses is harder to follow than one
+  // with new ones.
+  if (first <= 0) {
+    if (preferred.size() == count &&
+        std::ranges::all_of(preferred, [&](int32_t port) { return Take(port); })) {
+      return preferred;
+    }
+    held_.clear();
+    return LeaseMore(count);
+  }
   std::vector<int32_t> ports;
-  TRY(TakeFree(count, leases, ports));
-  for (int32_t port : ports) leases[port] = job_dir;
-  TRY(Save(file, leases));
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t port = first + static_cast<int32_t>(i);
+    if (port > 65535) {
+      return base::Invalid(fmt::format("-p {}: {} replicas need ports beyond 65535", first, count));
+    }
+    if (!Take(port)) {
+      return base::Invalid(
+          fmt::format("-p {}: port {} is in use: choose another, or leave -p out", first, port));
+    }
+    ports.push_back(port);
+  }
   return ports;
 }
 
