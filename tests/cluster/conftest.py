@@ -1,4 +1,12 @@
-"""What the tests of the cluster have in common: servers that several of them share."""
+"""What the tests of the cluster have in common: servers that several of them share.
+
+There are two halves, which script/test runs beside each other, since both wait most of the time: tests with a node, where pods
+run, and tests on paper, with an API server alone. The last test looks at what operators asked of the servers of both.
+"""
+
+import json
+import os
+import pathlib
 
 import pytest
 
@@ -9,12 +17,30 @@ from trials import make_references
 from yard import write_image
 
 
+ASKED = os.environ.get("TRAINYARD_ASKED", "")  # a folder, for what operators asked in each half
+
+
+def pytest_addoption(parser):
+    parser.addoption("--half", choices=["node", "paper"])
+
+
 def pytest_configure(config):
+    config.addinivalue_line("markers", "node: it starts a node of its own")
     config.addinivalue_line("markers", "last: looks at what all the others have left")
 
 
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+def pytest_collection_modifyitems(config, items):
+    half = config.getoption("half")
+    if half:
+        has_node = lambda item: "node" in item.fixturenames or item.get_closest_marker("node") is not None  # noqa: E731
+        items[:] = [item for item in items if has_node(item) == (half == "node") and not item.get_closest_marker("last")]
+
+
+def pytest_sessionfinish(session):
+    """All servers are down: what was asked of them is known. Nothing is told unless the whole half ran."""
+    half = session.config.getoption("half")
+    if half and ASKED and not session.config.option.keyword:
+        pathlib.Path(ASKED, f"{half}.json").write_text(json.dumps(sorted(Cluster.were_asked)))
 
 
 @pytest.fixture(scope="session")

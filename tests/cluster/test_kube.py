@@ -3,12 +3,15 @@
 import os
 import subprocess
 
+import pytest
+
 from cluster import Cluster
 from yard import ROOT
 
 PROGRAM = ROOT / "build/release/tests/kube_cluster_test"
 
 
+@pytest.mark.node
 def test_kube_against_a_cluster():
     assert PROGRAM.exists(), "script/build first"
     with Cluster.up(nodes=1) as cluster:

@@ -142,6 +142,7 @@ def test_a_second_one_beside_it_runs_pods_and_leaves_the_machine_as_it_was(node)
     assert machine() == before
 
 
+@pytest.mark.node
 def test_the_death_of_its_first_process_is_the_end_of_all_and_down_clears_the_rest():
     before = machine()
     with Cluster.up(nodes=1) as cluster:

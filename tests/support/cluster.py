@@ -31,18 +31,16 @@ def now():
 
 
 class Cluster:
-    now_up, were_asked = [], set()  # of this run: clusters, and what operators asked of those that are down
+    were_asked = set()  # by operators, of those that were up in this run
 
     @classmethod
     @contextlib.contextmanager
     def up(cls, nodes=0, name=None, fsync=False, audit=False):
         cluster = cls(up.up(name or f"test-{secrets.token_hex(4)}", nodes, fsync, audit))
-        cls.now_up.append(cluster)
         try:
             yield cluster
             cls.were_asked.update(cluster.asked_by_operators())
         finally:
-            cls.now_up.remove(cluster)
             down.down(cluster.name)
 
     def __init__(self, state):
