@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 namespace sweep {
 namespace {
@@ -68,14 +69,19 @@ double ShareExplained(const std::vector<Sample>& samples, const std::vector<size
 std::vector<double> Importance(const Settings& settings, const std::vector<Trial>& trials) {
   std::vector<Sample> samples;
   for (const Trial& trial : trials) {
-    if (trial.state == State::kComplete && trial.value && !std::isnan(*trial.value))
-      samples.push_back({&trial, 0});
+    const bool counts = trial.state == State::kComplete || trial.state == State::kPruned;
+    if (counts && trial.value && !std::isnan(*trial.value)) samples.push_back({&trial, 0});
   }
   if (samples.size() < kLeast) return {};
-  std::ranges::stable_sort(samples, {}, [](const Sample& s) { return *s.trial->value; });
+  const auto key = [&](const Sample& sample) {
+    const Trial& trial = *sample.trial;
+    const bool pruned = trial.state == State::kPruned;
+    return std::tuple(pruned, pruned ? -trial.reports : 0, Loss(settings, *trial.value));
+  };
+  std::ranges::stable_sort(samples, {}, key);
   for (size_t i = 0; i < samples.size();) {
     size_t end = i;
-    while (end < samples.size() && *samples[end].trial->value == *samples[i].trial->value) ++end;
+    while (end < samples.size() && key(samples[end]) == key(samples[i])) ++end;
     for (size_t tied = i; tied < end; ++tied)
       samples[tied].rank = static_cast<double>(i + end - 1) / 2;
     i = end;

@@ -30,10 +30,11 @@ bool IsRung(const Settings& settings, int64_t count) {
 Judgement Judge(const Settings& settings, const std::vector<Trial>& trials, int number,
                 int64_t rung) {
   // The first complete trial says how many reports there are.
+  const int others_end = settings.async ? static_cast<int>(trials.size()) : number;
   const Trial* whole = nullptr;
-  for (int n = 0; n < number && !whole; ++n) {
+  for (int n = 0; n < others_end && !whole; ++n) {
     const Trial& trial = trials[static_cast<size_t>(n)];
-    if (!IsOver(trial)) return Judgement::kUndecided;
+    if (!IsOver(trial) && !settings.async) return Judgement::kUndecided;
     if (trial.state == State::kComplete) whole = &trial;
   }
   if (!whole || rung >= whole->reports) return Judgement::kGoOn;
@@ -41,16 +42,14 @@ Judgement Judge(const Settings& settings, const std::vector<Trial>& trials, int 
   const auto own = trials[static_cast<size_t>(number)].rungs.find(rung);
   if (own == trials[static_cast<size_t>(number)].rungs.end()) return Judgement::kGoOn;
   std::vector<double> others;
-  for (int n = 0; n < number; ++n) {
+  for (int n = 0; n < others_end; ++n) {
     const Trial& trial = trials[static_cast<size_t>(n)];
-    const auto found = trial.rungs.find(rung);
-    if (found == trial.rungs.end()) {
-      if (!IsOver(trial)) return Judgement::kUndecided;
-      continue;
+    if (n == number) continue;
+    if (const auto found = trial.rungs.find(rung); found != trial.rungs.end()) {
+      others.push_back(LossAt(settings, found->second));
+    } else if (!IsOver(trial) && !settings.async) {
+      return Judgement::kUndecided;
     }
-    // What a trial that runs still reports here is its own; whether it failed later is no matter
-    // only because a failed one keeps its rungs.
-    others.push_back(LossAt(settings, found->second));
   }
   const double loss = LossAt(settings, own->second);
   if (settings.pruning == Pruning::kMedian) {

@@ -3,7 +3,7 @@
 // Trials are judged in the order of their numbers: what is decided of a trial at a report depends
 // only on what earlier trials reported there, never on who was quicker. So a trial may have to run
 // on until earlier ones have come as far, or has even ended when it is judged; then it counts as
-// pruned all the same.
+// pruned all the same. Asynchronous sweeps compare with whoever has come as far.
 //
 // A rung is a report by its count, from 1. Only rungs before the last report of the first
 // complete trial count: where scripts report once, at the end, nothing is stopped.
