@@ -150,6 +150,10 @@ int Drive::Run() {
       screen_.Clear();
       const int status = Fail(std::move(done).error());
       StopAll("the sweep could not go on");
+      if (!resumed && study_.trials().size() == 1 && jobs_.empty()) {
+        store_.Remove();  // refused before anything was started
+        return status;
+      }
       fmt::print(stderr, "  try     trainyard sweep resume {}\n", plan().name);
       return status;
     }

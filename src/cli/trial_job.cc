@@ -18,6 +18,7 @@ using base::Result;
 
 constexpr base::Duration kLongestStart = std::chrono::minutes(5);
 constexpr size_t kMostWords = 1 << 20;
+constexpr int kMostRevivals = 3;
 
 // The last line that a program said, without our own name before it.
 std::string LastWords(const std::string& output) {
@@ -70,6 +71,14 @@ Result<> TrialJob::RunProgram(const std::vector<std::string>& words) {
   return {};
 }
 
+// As `trainyard resume` does it, from its checkpoint.
+Result<> TrialJob::Revive() {
+  std::vector<std::string> words = {"resume", "--detach", "--namespace=" + store_.plan().name_space,
+                                    name_};
+  if (!store_.plan().on.empty()) words.push_back("--on=" + store_.plan().on);
+  return RunProgram(words);
+}
+
 Result<> TrialJob::Start() {
   const SweepPlan& plan = store_.plan();
   auto found = place_.Find(plan.name_space, name_);
@@ -82,8 +91,7 @@ Result<> TrialJob::Start() {
     if (!stopped) {
       job_ = std::move(*found);
       const bool goes_on = standing.alive || api::IsTerminal(standing.job.status);
-      return goes_on ? Result<>()
-                     : RunProgram({"resume", "--detach", "--namespace=" + plan.name_space, name_});
+      return goes_on ? Result<>() : Revive();
     }
     TRY((*found)->WaitUntilOver(io::Now() + kLongestStart));
     TRY((*found)->Delete(true));
@@ -128,7 +136,10 @@ void TrialJob::ReadLogs() {
 Result<> TrialJob::Look() {
   if (over_) return {};
   // Before its words are read: what is over then has said them all.
-  const Standing standing = TRY(job_->Look());
+  Standing standing = TRY(job_->Look());
+  // Its last word may have come between the two things that were looked at.
+  if (local_ && !standing.alive && !api::IsTerminal(standing.job.status))
+    standing = TRY(job_->Look());
   status_ = standing.job.status;
   const api::ReplicaId leader = Leader(standing.job.spec);
   if (local_ && !tail_) {
@@ -145,8 +156,12 @@ Result<> TrialJob::Look() {
   }
   ReadLogs();
   over_ = api::IsTerminal(status_) && !standing.alive && (local_ || !source_ || source_->ended());
-  if (!over_ && !standing.alive && !api::IsTerminal(status_) && local_)
-    return base::Invalid("its supervisor is gone");
+  const bool orphaned = local_ && !standing.alive && !api::IsTerminal(status_);
+  if (orphaned) {
+    if (++revivals_ > kMostRevivals)
+      return base::Invalid("its supervisor was killed again and again");
+    return Revive();
+  }
   return {};
 }
 

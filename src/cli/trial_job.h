@@ -39,6 +39,7 @@ class TrialJob {
 
  private:
   base::Result<> Prepare();
+  base::Result<> Revive();
   base::Result<> RunProgram(const std::vector<std::string>& words);
   void ReadLogs();
   void Link(const std::string& name, const std::string& target);
@@ -58,6 +59,7 @@ class TrialJob {
   TrialMetric metric_;
   api::JobStatus status_;
   bool over_ = false;
+  int revivals_ = 0;
 };
 
 }  // namespace cli
