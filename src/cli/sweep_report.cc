@@ -170,8 +170,8 @@ std::string EndText(const SweepPlan& plan, const SweepStore& store,
   }
   out += "  table   " + store.File("trials.csv") + "\n";
   const std::string on = plan.on.empty() ? "" : " --on " + Typed(plan.on);
-  out += fmt::format("  next    trainyard serve {}{}\n", store.JobName(best->number), on);
-  return out + fmt::format("          trainyard board {}{}\n", plan.name, on);
+  out += fmt::format("  serve   trainyard serve {}{}\n", store.JobName(best->number), on);
+  return out + fmt::format("  look    trainyard board {}{}\n", plan.name, on);
 }
 
 }  // namespace cli

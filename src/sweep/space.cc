@@ -38,6 +38,15 @@ bool IsGoodName(std::string_view name) {
       name, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
+Result<> CheckName(const std::string& name) {
+  if (!IsGoodName(name)) {
+    return Invalid(fmt::format(
+        "\"{}\" is no name of a parameter: letters, digits, _ and -, beginning with a letter",
+        base::OneLine(base::CleanUtf8(name))));
+  }
+  return {};
+}
+
 // Whether numbers stand in rising or falling order.
 bool AreOrdered(const std::vector<std::string>& choices) {
   std::vector<double> numbers;
@@ -98,11 +107,7 @@ double SixDigits(double value) {
 }  // namespace
 
 Result<Parameter> ChoiceOf(const std::string& name, std::vector<std::string> choices) {
-  if (!IsGoodName(name)) {
-    return Invalid(fmt::format(
-        "\"{}\" is no name of a parameter: letters, digits, _ and -, beginning with a letter",
-        base::OneLine(name)));
-  }
+  TRY(CheckName(name));
   if (choices.empty()) return Invalid(name + ": no values");
   if (choices.size() > kMostChoices) {
     return Invalid(
@@ -131,6 +136,7 @@ Result<Parameter> ChoiceOf(const std::string& name, std::vector<std::string> cho
 }
 
 Result<Parameter> ParseValues(const std::string& name, std::string_view values) {
+  TRY(CheckName(name));
   std::string_view text = base::Trim(values);
   bool log = false;
   std::optional<Kind> kind;
@@ -151,9 +157,7 @@ Result<Parameter> ParseValues(const std::string& name, std::string_view values) 
   const size_t dots = text.find("..");
   const bool is_list = text.find(',') != text.npos;
   if (dots != text.npos && !is_list) {
-    Parameter range = TRY(Range(name, text, dots, log, kind));
-    TRY(ChoiceOf(name, {"x"}));  // the name
-    return range;
+    return Range(name, text, dots, log, kind);
   }
   if (log || kind) {
     return Invalid(fmt::format("{}: {} goes with a range, LOW..HIGH", name,

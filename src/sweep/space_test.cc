@@ -47,6 +47,13 @@ TEST(Space, SaysWhatIsWrong) {
   EXPECT_EQ(Refusal("x=a\nb"), "x: \"a\\nb\" has control characters or is not UTF-8");
 }
 
+// Found by the fuzzer: a bad name came before a refusal with its line end in it.
+TEST(Space, ABadNameIsTheFirstThingToTell) {
+  EXPECT_EQ(
+      Refusal("a\nb=log:1"),
+      "\"a\\nb\" is no name of a parameter: letters, digits, _ and -, beginning with a letter");
+}
+
 TEST(Space, IsOnceByNameAndByVariable) {
   EXPECT_EQ(CheckSpace({Parsed("a=1..2"), Parsed("a=1,2")}).error().text(), "a is given twice");
   EXPECT_EQ(CheckSpace({Parsed("a-b=1..2"), Parsed("a_b=1,2")}).error().text(),
