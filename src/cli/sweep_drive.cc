@@ -31,7 +31,8 @@ using namespace std::chrono_literals;
 constexpr int kLookMs = 100;
 constexpr base::Duration kRedraw = 500ms;
 constexpr base::Duration kSayAnyway = 30s;  // where nobody sees a board
-constexpr size_t kAlike = 3;                // failures that mean that all will fail
+constexpr base::Duration kLongestAway = 5min;
+constexpr size_t kAlike = 3;  // failures that mean that all will fail
 
 // Without what differs between trials that fail alike.
 std::string Pattern(const std::string& cause) {
@@ -103,6 +104,7 @@ class Drive {
         std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second->over(); }));
   }
 
+  Result<> CatchUp();
   Result<> StartMore();
   Result<> LookAtAll();
   Result<> Settle();
@@ -125,6 +127,7 @@ class Drive {
   std::map<int, std::unique_ptr<TrialJob>> jobs_;  // of trials not decided, or not ended yet
   std::map<int, double> latest_;                   // the metric of those that run
   std::deque<int> queue_;                          // asked for and not started
+  std::optional<base::Time> away_since_;           // when a trial could first not be looked at
   std::string hopeless_;                           // why it makes no sense to go on
   int hopeless_status_ = 1;
   int last_failure_ = 1;  // exit status
@@ -140,8 +143,11 @@ int Drive::Run() {
   const base::Time began = io::Now();
   const bool resumed = !study_.trials().empty();
 
-  while (!(study_.AllOver() && Running() == 0) && hopeless_.empty()) {
+  bool begun = !resumed;
+  while (!begun || (!(study_.AllOver() && Running() == 0) && hopeless_.empty())) {
     auto done = [&]() -> Result<> {
+      if (!begun) TRY(CatchUp());
+      begun = true;
       TRY(StartMore());
       TRY(LookAtAll());
       return Settle();
@@ -175,6 +181,21 @@ int Drive::Run() {
   return best ? 0 : last_failure_;
 }
 
+// What was decided and not acted on before the sweep was killed.
+Result<> Drive::CatchUp() {
+  TRY(store_.WriteTable(study_.trials()));
+  for (const Trial& trial : study_.trials()) {
+    if (trial.state != State::kPruned) continue;
+    auto found = place_.Find(plan().job_space, store_.JobName(trial.number));
+    if (!found || !TRY((*found)->Look()).alive) continue;
+    auto job = std::make_unique<TrialJob>(store_, trial, place_, local_);
+    TRY(job->Start());  // that is, finds it
+    TRY(job->Stop(fmt::format("sweep {}: {}", plan().name, trial.reason)));
+    jobs_[trial.number] = std::move(job);
+  }
+  return {};
+}
+
 Result<> Drive::StartMore() {
   while (Running() < static_cast<size_t>(plan().parallel)) {
     if (queue_.empty()) {
@@ -197,7 +218,17 @@ Result<> Drive::LookAtAll() {
     const int number = it->first;
     TrialJob& job = *it->second;
     const bool was_over = job.over();
-    TRY_AS(fmt::format("trial {}", number), job.Look());
+    if (auto looked = job.Look(); !looked) {
+      // A cluster may be away for a while.
+      const bool away = looked.error().kind() == base::ErrorKind::kUnavailable;
+      if (!away_since_) away_since_ = io::Now();
+      if (!away || io::Now() - *away_since_ > kLongestAway) {
+        return std::unexpected(std::move(looked).error().Context(fmt::format("trial {}", number)));
+      }
+      ++it;
+      continue;
+    }
+    away_since_.reset();
     for (double value : job.metric().Take()) {
       latest_[number] = value;
       study_.Report(number, value);

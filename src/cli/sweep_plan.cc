@@ -1,6 +1,7 @@
 #include "cli/sweep_plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "base/yaml.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "cli/plan.h"
 #include "cli/sweep_file.h"
 #include "io/files.h"
@@ -197,8 +199,10 @@ Result<PlannedSweep> PlanSweep(const Args& typed) {
     plan.name = args.Get("name");
     TRY(CheckName(plan.name));
   }
+  const char* on = std::getenv("TRAINYARD_ON");
   plan.name_space = args.name_space();
-  plan.on = args.Get("on");
+  plan.on = args.Get("on", on ? on : "");
+  plan.job_space = TRY(PlaceOf(args))->NamespaceOf(args);
   char directory[4096];
   if (!getcwd(directory, sizeof directory)) return base::FromErrno("current directory", errno);
   plan.directory = directory;

@@ -141,6 +141,7 @@ Json EncodePlan(const SweepPlan& plan) {
   return JsonObject{{"version", 1},
                     {"name", plan.name},
                     {"namespace", plan.name_space},
+                    {"jobs", plan.job_space},
                     {"parameters", std::move(parameters)},
                     {"algorithm", kAlgorithms[static_cast<size_t>(s.algorithm)]},
                     {"prune", kPrunings[static_cast<size_t>(s.pruning)]},
@@ -163,6 +164,7 @@ Json EncodePlan(const SweepPlan& plan) {
 Result<SweepPlan> DecodePlan(const Json& json) {
   SweepPlan plan{.name = base::StringOr(json, "name"),
                  .name_space = base::StringOr(json, "namespace", "default"),
+                 .job_space = base::StringOr(json, "jobs", "default"),
                  .metric = base::StringOr(json, "metric"),
                  .parallel = static_cast<int>(base::IntOr(json, "parallel", 1)),
                  .on = base::StringOr(json, "on"),

@@ -25,7 +25,8 @@ namespace cli {
 // What a sweep is, as it was typed.
 struct SweepPlan {
   std::string name;
-  std::string name_space;
+  std::string name_space;  // of the sweep
+  std::string job_space;   // of its jobs
   sweep::Settings settings;
   std::string metric;
   int parallel = 1;

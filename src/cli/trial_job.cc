@@ -1,6 +1,7 @@
 #include "cli/trial_job.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "backend/local/job_dir.h"
@@ -26,6 +27,15 @@ std::string LastWords(const std::string& output) {
   if (const size_t line = text.rfind('\n'); line != text.npos) text.remove_prefix(line + 1);
   if (text.starts_with("trainyard: ")) text.remove_prefix(11);
   return base::OneLine(text, 300);
+}
+
+// A job that is being made cannot be read for a moment.
+Result<Standing> LookSoon(PlacedJob& job) {
+  for (int tries = 0;; ++tries) {
+    auto standing = job.Look();
+    if (standing || tries == 30) return standing;
+    poll(nullptr, 0, 100);
+  }
 }
 
 }  // namespace
@@ -73,7 +83,7 @@ Result<> TrialJob::RunProgram(const std::vector<std::string>& words) {
 
 // As `trainyard resume` does it, from its checkpoint.
 Result<> TrialJob::Revive() {
-  std::vector<std::string> words = {"resume", "--detach", "--namespace=" + store_.plan().name_space,
+  std::vector<std::string> words = {"resume", "--detach", "--namespace=" + store_.plan().job_space,
                                     name_};
   if (!store_.plan().on.empty()) words.push_back("--on=" + store_.plan().on);
   return RunProgram(words);
@@ -81,11 +91,11 @@ Result<> TrialJob::Revive() {
 
 Result<> TrialJob::Start() {
   const SweepPlan& plan = store_.plan();
-  auto found = place_.Find(plan.name_space, name_);
+  auto found = place_.Find(plan.job_space, name_);
   if (!found && found.error().kind() != base::ErrorKind::kNotFound)
     return std::unexpected(found.error());
   if (found) {
-    const Standing standing = TRY((*found)->Look());
+    const Standing standing = TRY(LookSoon(**found));
     const auto& verdict = standing.job.status.verdict;
     const bool stopped = verdict && verdict->result == "stopped";
     if (!stopped) {
@@ -98,7 +108,7 @@ Result<> TrialJob::Start() {
   }
   TRY(Prepare());
   std::vector<std::string> words = RunWords(plan, trial_);
-  std::vector<std::string> own = {"--name=" + name_, "--namespace=" + plan.name_space, "--detach",
+  std::vector<std::string> own = {"--name=" + name_, "--namespace=" + plan.job_space, "--detach",
                                   "--json", "--env-file=" + dir_ + "/env"};
   if (!plan.manifest.empty()) own.push_back("--file=" + dir_ + "/job.yaml");
   if (local_) {
@@ -108,8 +118,12 @@ Result<> TrialJob::Start() {
     own.push_back("--output=" + plan.output);
   }
   words.insert(words.begin() + 1, own.begin(), own.end());
-  TRY(RunProgram(words));
-  job_ = TRY(place_.Find(plan.name_space, name_));
+  auto ran = RunProgram(words);
+  found = place_.Find(plan.job_space, name_);
+  if (!found) return ran ? std::unexpected(found.error()) : ran;
+  // Refused since a sweep that was killed had just begun to start it: then it is started.
+  if (!ran && !LookSoon(**found)) return ran;
+  job_ = std::move(*found);
   return {};
 }
 
@@ -135,6 +149,7 @@ void TrialJob::ReadLogs() {
 
 Result<> TrialJob::Look() {
   if (over_) return {};
+  TRY(TryStop());
   // Before its words are read: what is over then has said them all.
   Standing standing = TRY(job_->Look());
   // Its last word may have come between the two things that were looked at.
@@ -143,7 +158,7 @@ Result<> TrialJob::Look() {
   status_ = standing.job.status;
   const api::ReplicaId leader = Leader(standing.job.spec);
   if (local_ && !tail_) {
-    const backend::local::JobDir dir = backend::local::Locate(store_.plan().name_space, name_);
+    const backend::local::JobDir dir = backend::local::Locate(store_.plan().job_space, name_);
     tail_.emplace(dir.LogFile(leader));
     events_.emplace(dir.File("tensorboard"));
     const auto run = dir.LoadRun();
@@ -157,7 +172,7 @@ Result<> TrialJob::Look() {
   ReadLogs();
   over_ = api::IsTerminal(status_) && !standing.alive && (local_ || !source_ || source_->ended());
   const bool orphaned = local_ && !standing.alive && !api::IsTerminal(status_);
-  if (orphaned) {
+  if (orphaned && stop_.empty()) {
     if (++revivals_ > kMostRevivals)
       return base::Invalid("its supervisor was killed again and again");
     return Revive();
@@ -165,7 +180,22 @@ Result<> TrialJob::Look() {
   return {};
 }
 
-Result<> TrialJob::Stop(const std::string& why) { return job_ ? job_->Stop(why) : Result<>(); }
+Result<> TrialJob::Stop(const std::string& why) {
+  stop_ = why;
+  return TryStop();
+}
+
+// One that is just ending may not answer; the next look tries again.
+Result<> TrialJob::TryStop() {
+  if (stop_.empty() || !job_) return {};
+  if (!api::IsTerminal(TRY(job_->Look()).job.status)) {
+    auto stopped = job_->Stop(stop_);
+    if (!stopped && stopped.error().kind() != base::ErrorKind::kUnavailable) return stopped;
+    if (!stopped) return {};
+  }
+  stop_.clear();
+  return {};
+}
 
 std::string TrialJob::Cause() const {
   if (!metric_.refusal().empty()) return metric_.refusal();

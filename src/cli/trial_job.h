@@ -40,6 +40,7 @@ class TrialJob {
  private:
   base::Result<> Prepare();
   base::Result<> Revive();
+  base::Result<> TryStop();
   base::Result<> RunProgram(const std::vector<std::string>& words);
   void ReadLogs();
   void Link(const std::string& name, const std::string& target);
@@ -59,6 +60,7 @@ class TrialJob {
   TrialMetric metric_;
   api::JobStatus status_;
   bool over_ = false;
+  std::string stop_;  // why it is to end, until it was told so
   int revivals_ = 0;
 };
 

@@ -130,7 +130,7 @@ std::vector<size_t> Chosen(const std::vector<Known::Result>& results, size_t mos
 
 Data DataOf(const std::vector<Known::Result>& results, const std::vector<size_t>& chosen) {
   const Eigen::Index n = static_cast<Eigen::Index>(chosen.size());
-  const Eigen::Index dimensions = static_cast<Eigen::Index>(results.front().at.size());
+  const Eigen::Index dimensions = static_cast<Eigen::Index>(results.front().at->size());
   Data data{MatrixXd(n, dimensions), VectorXd(n)};
   std::vector<double> losses;
   for (size_t i : chosen) losses.push_back(results[i].loss);
@@ -141,7 +141,7 @@ Data DataOf(const std::vector<Known::Result>& results, const std::vector<size_t>
   const double ceiling = median + 2 * (median - best);
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index d = 0; d < dimensions; ++d) {
-      data.at(i, d) = results[chosen[static_cast<size_t>(i)]].at[static_cast<size_t>(d)];
+      data.at(i, d) = (*results[chosen[static_cast<size_t>(i)]].at)[static_cast<size_t>(d)];
     }
     const double loss = losses[static_cast<size_t>(i)];
     data.y[i] = std::isfinite(ceiling) && ceiling > best ? std::min(loss, ceiling) : loss;
@@ -158,13 +158,13 @@ class Model {
   Model(Data data, const Hyper& hyper) : data_(std::move(data)), hyper_(hyper) { Factor(); }
 
   // Takes points for granted at their expected value.
-  void Believe(const std::vector<std::vector<double>>& pending) {
+  void Believe(const std::vector<const std::vector<double>*>& pending) {
     if (pending.empty()) return;
     const Eigen::Index n = data_.y.size(), more = static_cast<Eigen::Index>(pending.size());
     MatrixXd at(more, data_.at.cols());
     for (Eigen::Index i = 0; i < more; ++i) {
       for (Eigen::Index d = 0; d < at.cols(); ++d) {
-        at(i, d) = pending[static_cast<size_t>(i)][static_cast<size_t>(d)];
+        at(i, d) = (*pending[static_cast<size_t>(i)])[static_cast<size_t>(d)];
       }
     }
     const VectorXd expected = Kernel(hyper_, at, data_.at) * alpha_;

@@ -17,12 +17,6 @@ namespace {
 constexpr int kMostTrials = 100'000;
 constexpr uint64_t kRandomDraw = 1, kSpreadShift = 2;
 
-std::vector<double> UnitsOf(const Space& space, const Point& point) {
-  std::vector<double> units(space.size());
-  for (size_t i = 0; i < space.size(); ++i) units[i] = ToUnit(space[i], point[i]);
-  return units;
-}
-
 }  // namespace
 
 std::string_view Name(State state) {
@@ -39,18 +33,25 @@ std::string_view Name(State state) {
   return "";
 }
 
+std::vector<double> UnitsOf(const Space& space, const Point& point) {
+  std::vector<double> units(space.size());
+  for (size_t i = 0; i < space.size(); ++i) units[i] = ToUnit(space[i], point[i]);
+  return units;
+}
+
 Known WhatIsKnown(const Settings& settings, const std::vector<Trial>& trials, int number) {
   Known known;
+  known.results.reserve(trials.size());
   for (const Trial& trial : trials) {
     if (trial.number >= number) continue;
     const bool in_window = !settings.async && trial.number > number - settings.window;
     if (in_window || trial.state == State::kRunning) {
-      known.pending.push_back(UnitsOf(settings.space, trial.point));
+      known.pending.push_back(&trial.units);
     } else if (trial.value && trial.state != State::kFailed) {
       const double loss = Loss(settings, *trial.value);
       if (std::isnan(loss)) continue;
-      known.results.push_back({UnitsOf(settings.space, trial.point), loss, trial.number,
-                               trial.reports, trial.state == State::kPruned});
+      known.results.push_back(
+          {&trial.units, loss, trial.number, trial.reports, trial.state == State::kPruned});
     }
   }
   return known;

@@ -8,19 +8,20 @@
 
 namespace sweep {
 
-// What a searcher knows when it suggests a trial, in units of [0, 1].
+// What a searcher knows when it suggests a trial, in units of [0, 1], which are the trials' own.
 struct Known {
   struct Result {
-    std::vector<double> at;
+    const std::vector<double>* at = nullptr;
     double loss = 0;
     int number = 0;
     int64_t reports = 0;
     bool pruned = false;
   };
-  std::vector<Result> results;               // by number
-  std::vector<std::vector<double>> pending;  // asked for, and no more is known
+  std::vector<Result> results;                      // by number
+  std::vector<const std::vector<double>*> pending;  // asked for, and no more is known
 };
 
+std::vector<double> UnitsOf(const Space& space, const Point& point);
 Known WhatIsKnown(const Settings& settings, const std::vector<Trial>& trials, int number);
 
 // Each of them: the point of trial `number`, in units.

@@ -26,7 +26,9 @@ Study::Study(Settings settings) : settings_(Bounded(std::move(settings))) {}
 Study::Study(Settings settings, std::vector<Trial> trials)
     : settings_(Bounded(std::move(settings))),
       trials_(std::move(trials)),
-      progress_(trials_.size()) {}
+      progress_(trials_.size()) {
+  for (Trial& trial : trials_) trial.units = UnitsOf(settings_.space, trial.point);
+}
 
 bool Study::CanAsk() const {
   if (AllAsked()) return false;
@@ -58,6 +60,8 @@ const Trial& Study::Ask() {
     }
     for (size_t i = 0; i < space.size(); ++i) trial.point.push_back(FromUnit(space[i], units[i]));
   }
+  // Of the value that it really is.
+  trial.units = UnitsOf(space, trial.point);
   trials_.push_back(std::move(trial));
   progress_.emplace_back();
   return trials_.back();

@@ -26,7 +26,8 @@ constexpr int kCandidates = 24;
 constexpr size_t kMostGood = 25;
 constexpr size_t kFullWeight = 25;  // the latest results; older ones weigh less
 constexpr double kNegligible = 36;  // of an exponent: e^-36 of the rest
-constexpr int kKernelBits = 20;
+constexpr double kNarrowest = 100;  // a kernel is at least 1 / this wide
+constexpr size_t kBuckets = 128;    // more than that
 constexpr uint64_t kDraw = 3;
 
 bool Unordered(const Parameter& p) { return p.kind == Kind::kChoice && !p.ordered; }
@@ -112,26 +113,40 @@ class Mixture {
     for (double& weight : weight_) weight /= sum;
   }
 
-  // As wide as the gap to the farther neighbour.
+  // As wide as the gap to the farther neighbour, within bounds. Gaps within one of kBuckets are
+  // below the lower bound, so that only the ends of a bucket need be known, and nothing is sorted.
   void SetWidths(size_t d) {
     const size_t count = kernels_ - 1;
-    const double least = 1.0 / std::min(100.0, 1.0 + static_cast<double>(kernels_));
+    const double least = 1.0 / std::min(kNarrowest, 1.0 + static_cast<double>(kernels_));
     const double* mean = &mean_[d * kernels_];
-    // Sorted as whole numbers with the kernel in their low bits, which is much quicker.
-    order_.resize(count);
-    for (size_t k = 0; k < count; ++k) {
-      order_[k] = static_cast<uint64_t>(mean[k] * 0x1p40) << kKernelBits | k;
+    double* width = &width_[d * kernels_];
+    if (count == 1) {
+      width[0] = std::max(mean[0], 1 - mean[0]);
+      return;
     }
-    std::ranges::sort(order_);
-    const auto kernel = [&](size_t i) { return order_[i] & ((1 << kKernelBits) - 1); };
-    double below = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const size_t k = kernel(i);
-      const double above = i + 1 < count ? mean[kernel(i + 1)] - mean[k] : 0;
-      double width = std::max(below, above);
-      if (count == 1) width = std::max(mean[k], 1 - mean[k]);
-      width_[d * kernels_ + k] = std::clamp(width, least, 1.0);
-      below = above;
+    std::array<int32_t, kBuckets + 1> lowest, highest;
+    lowest.fill(-1);
+    for (size_t k = 0; k < count; ++k) {
+      width[k] = least;
+      const auto bucket = static_cast<size_t>(mean[k] * kBuckets);
+      const auto kernel = static_cast<int32_t>(k);
+      if (lowest[bucket] < 0) {
+        lowest[bucket] = highest[bucket] = kernel;
+      } else if (mean[k] < mean[lowest[bucket]]) {
+        lowest[bucket] = kernel;
+      } else if (mean[k] > mean[highest[bucket]]) {
+        highest[bucket] = kernel;
+      }
+    }
+    int32_t before = -1;
+    for (size_t bucket = 0; bucket <= kBuckets; ++bucket) {
+      if (lowest[bucket] < 0) continue;
+      if (before >= 0) {
+        const double gap = mean[lowest[bucket]] - mean[before];
+        width[before] = std::max(width[before], gap);
+        width[lowest[bucket]] = std::max(width[lowest[bucket]], gap);
+      }
+      before = highest[bucket];
     }
   }
 
@@ -183,7 +198,6 @@ class Mixture {
   const size_t kernels_;  // the last is the wide one
   std::vector<double> weight_, mean_, width_, inverse_, height_;
   std::vector<size_t> choices_;  // the parameters without order
-  std::vector<uint64_t> order_;
   mutable std::vector<double> exponents_;
 };
 
@@ -208,8 +222,8 @@ std::vector<double> TpePoint(const Settings& settings, const Known& known, int n
   std::sort(ranked.begin(), ranked.begin() + static_cast<ptrdiff_t>(good), by_number);
   std::sort(ranked.begin() + static_cast<ptrdiff_t>(good), ranked.end(), by_number);
   std::vector<const std::vector<double>*> below, above;
-  for (size_t i = 0; i < ranked.size(); ++i) (i < good ? below : above).push_back(&ranked[i]->at);
-  for (const std::vector<double>& point : known.pending) above.push_back(&point);
+  for (size_t i = 0; i < ranked.size(); ++i) (i < good ? below : above).push_back(ranked[i]->at);
+  above.insert(above.end(), known.pending.begin(), known.pending.end());
 
   const Mixture likes(settings.space, below), dislikes(settings.space, above);
   Rng rng(settings.seed, static_cast<uint64_t>(number), kDraw);

@@ -36,6 +36,7 @@ std::string_view Name(State state);  // "complete"
 struct Trial {
   int number = 0;
   Point point;
+  std::vector<double> units;  // the same in [0, 1], as searchers see it; Study fills it in
   State state = State::kRunning;
   std::optional<double> value;  // of the metric, at the end or where it was pruned
   int64_t reports = 0;          // how often the metric was reported, up to there

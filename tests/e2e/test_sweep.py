@@ -1,14 +1,19 @@
 """`sweep`: trials as jobs, the same table for any number of slots and after a kill, and everything that is refused."""
 
 import json
+import os
 import pathlib
+import random
 import shutil
 import signal
 import struct
+import subprocess
 
 import pytest
 
 from yard import wait_for
+
+SOAK = os.environ.get("SOAK") == "1"
 
 # Nine reports that the parameters alone decide; with --gate a trial waits in the middle until there is that file.
 CURVE = """
@@ -89,6 +94,30 @@ def test_a_killed_sweep_goes_on_with_the_same_table(yard):
         process = yard.start("sweep", "resume", "killed")
     yard.end(process)
     assert table(yard, "killed") == expected
+
+
+def test_a_sweep_may_be_killed_at_any_time(yard):
+    """At moments drawn by chance, again and again until it is through."""
+    yard.script(CURVE)
+    sweep(yard, "often", "--trials", "8", "--parallel", "4")
+    expected = table(yard, "often")
+    for seed in range(20 if SOAK else 1):
+        chance = random.Random(seed)
+        forget(yard, "often")
+        process = yard.start("sweep", "train.py", *SEARCH, "--name", "often", "--trials", "8", "--parallel", "4")
+        wait_for((yard.home / "state/.sweeps/default/often/sweep.json").exists, "a sweep to go on with")
+        kills = 0
+        while True:
+            try:
+                _, err = process.communicate(timeout=chance.uniform(0.01, 0.25))
+                break
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                kills += 1
+                process = yard.start("sweep", "resume", "often")
+        assert process.returncode == 0 and kills > 0, (seed, kills, process.returncode, err)
+        assert table(yard, "often") == expected, seed
 
 
 def test_ctrl_c_stops_the_trials_and_leaves_a_sweep_that_resumes(yard):
