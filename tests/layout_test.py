@@ -39,8 +39,9 @@ def test_the_core_reads_no_clock_draws_no_random_number_opens_no_file_starts_no_
         assert not banned & set(includes(path)), path
 
 
-def test_the_core_calls_nothing_of_the_system():
-    library = ROOT / "build/release/src/libcore.a"
+@pytest.mark.parametrize("folder", ["core", "sweep"])
+def test_what_is_pure_calls_nothing_of_the_system(folder):
+    library = ROOT / f"build/release/src/lib{folder}.a"
     assert library.exists(), "script/build first"
     symbols = set(subprocess.run(["nm", "--undefined-only", "--demangle", library], capture_output=True, text=True,
                                  check=True).stdout.split())
