@@ -9,6 +9,7 @@
 
 #include "api/manifest.h"
 #include "api/substitute.h"
+#include "api/template.h"
 #include "base/env_file.h"
 #include "base/strings.h"
 #include "base/yaml.h"
@@ -109,6 +110,22 @@ Result<> CheckManifest(const SweepPlan& plan, const std::string& file) {
   return {};
 }
 
+// A Template wants values for its own parameters; what else it has stays as it is.
+void GiveToTemplate(base::Node& root, const api::Values& values) {
+  for (base::NodeMember& member : root.members) {
+    if (member.key != "parameters") continue;
+    for (base::Node& parameter : member.value.items) {
+      const base::Node* name = parameter.Find("name");
+      if (!name || !name->scalar.is_string()) continue;
+      const auto value = values.find(std::string_view(name->scalar.get_string()));
+      if (value == values.end()) continue;
+      std::erase_if(parameter.members, [](const base::NodeMember& m) { return m.key == "value"; });
+      parameter.members.push_back(
+          {.key = "value", .value = base::ToNode(base::Json(value->second))});
+    }
+  }
+}
+
 int DefaultSlots(const Plan& plan) {
   int replicas = 0;
   for (const auto& [role, spec] : plan.job.spec.replicas) replicas += spec.replicas;
@@ -162,6 +179,9 @@ Result<std::string> ManifestOf(const SweepPlan& plan, const sweep::Trial& trial)
       return Invalid(fmt::format("{}: the manifest has no ${{{}}} in it", p.name, name));
     values[name] = sweep::Text(p, trial.point[i]);
   }
+  // For what must differ between trials, an output directory say.
+  values.try_emplace("trial", fmt::format("{}-t{}", plan.name, trial.number));
+  if (api::IsTemplate(*root)) GiveToTemplate(*root, values);
   api::FieldReader reader;
   api::Substitution(reader).Apply(*root, values);
   if (const auto errors = reader.InOrder(); !errors.empty())

@@ -230,6 +230,27 @@ spec:
     assert len(list((yard.dir("filled-t3") / "logs").glob("worker-*.log"))) == 2
 
 
+def test_a_template_gets_its_parameters_from_the_sweep(yard):
+    yard.script("import sys; print(f'step 1 loss={sys.argv[1]}'); print('trial', sys.argv[2])")
+    yard.script("""
+apiVersion: template.openshift.io/v1
+kind: Template
+parameters: [{name: RATE, required: true}, {name: WORKERS, value: "1"}]
+objects:
+  - apiVersion: kubeflow.org/v1
+    kind: TFJob
+    metadata: {name: job}
+    spec:
+      tfReplicaSpecs:
+        Worker:
+          replicas: ${{WORKERS}}
+          template: {spec: {containers: [{name: tensorflow, image: a, command: [python3, train.py, "${RATE}", "${trial}"]}]}}
+""", "template.yaml")
+    out = yard.run("sweep", "-f", "template.yaml", "--param", "RATE=0.5,0.25", "--name", "declared", "--prune", "none")
+    assert "best    trial 1: loss 0.25  RATE=0.25" in out
+    assert "trial declared-t1" in yard.log("declared-t1", "worker-0")
+
+
 def test_a_sweep_file_says_what_a_command_line_would(yard):
     yard.script(CURVE)
     yard.script("script: train.py\nparameters:\n  lr: log:1e-4..1\n  layers: [1, 2, 3]\ntrials: 4\nseed: 3\nparallel: 2\nrun: {workers: 1}\n",
