@@ -227,6 +227,10 @@ int ListCommand(const Args& args) {
 
 int SweepCommand(const Args& args) {
   const std::string word = args.operand(0);
+  if (const std::string space = args.name_space();
+      space.empty() || space.contains('/') || space.starts_with('.')) {
+    return Refuse(fmt::format("--namespace {}: no such name can be", base::OneLine(space)));
+  }
   const size_t most = word == "tell" ? 4 : word == "ps" ? 1 : 2;
   if (word == "resume" || word == "ask" || word == "tell" || word == "show" || word == "ps") {
     if (args.operands().size() > most)

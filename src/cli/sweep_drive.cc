@@ -29,6 +29,8 @@ using sweep::Trial;
 using namespace std::chrono_literals;
 
 constexpr int kLookMs = 100;
+constexpr int kSeldomMs = 500;  // once nothing has ended for a while
+constexpr base::Duration kQuiet = 10s;
 constexpr base::Duration kRedraw = 500ms;
 constexpr base::Duration kSayAnyway = 30s;  // where nobody sees a board
 constexpr base::Duration kLongestAway = 5min;
@@ -127,6 +129,7 @@ class Drive {
   std::map<int, std::unique_ptr<TrialJob>> jobs_;  // of trials not decided, or not ended yet
   std::map<int, double> latest_;                   // the metric of those that run
   std::deque<int> queue_;                          // asked for and not started
+  base::Time eventful_ = io::Now();                // when a trial was last decided
   std::optional<base::Time> away_since_;           // when a trial could first not be looked at
   std::string hopeless_;                           // why it makes no sense to go on
   int hopeless_status_ = 1;
@@ -276,6 +279,7 @@ void Drive::TakeEnding(TrialJob& job) {
 // What was decided: first into the log, then acted on.
 Result<> Drive::Settle() {
   const std::vector<int> decided = study_.TakeDecided();
+  if (!decided.empty()) eventful_ = io::Now();
   for (int number : decided) {
     const Trial& trial = TrialOf(number);
     TRY(store_.NoteDecided(trial));
@@ -301,9 +305,9 @@ void Drive::Judge(const Trial& trial) {
     if (other.state == State::kComplete || other.state == State::kPruned) return;
     if (other.state == State::kFailed && Pattern(other.reason) == Pattern(trial.reason)) ++alike;
   }
-  if (alike < std::min<size_t>(kAlike, static_cast<size_t>(study_.size()))) return;
-  hopeless_ = fmt::format("the first {} {} failed alike, the others were not tried: {}", alike,
-                          alike == 1 ? "trial" : "trials", trial.reason);
+  if (alike < kAlike || study_.AllOver()) return;
+  hopeless_ = fmt::format("the first {} trials failed alike, the others were not tried: {}", alike,
+                          trial.reason);
   hopeless_status_ = last_failure_;
 }
 
@@ -325,7 +329,8 @@ void Drive::Show(base::Time now) {
 
 void Drive::WaitAMoment() {
   pollfd fd{signals_.get(), POLLIN, 0};
-  if (poll(&fd, 1, kLookMs) <= 0) return;
+  const bool quiet = io::Now() - eventful_ > kQuiet;
+  if (poll(&fd, 1, quiet ? kSeldomMs : kLookMs) <= 0) return;
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof info) == sizeof info)
     signal_ = static_cast<int>(info.ssi_signo);

@@ -204,7 +204,7 @@ std::string TrialJob::Cause() const {
       !cause.contains(status_.incidents.back().line)) {
     cause += ": " + status_.incidents.back().line;
   }
-  return base::OneLine(cause, 300);
+  return base::OneLine(base::CleanUtf8(cause), 300);
 }
 
 }  // namespace cli

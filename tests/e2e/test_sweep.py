@@ -310,6 +310,12 @@ def test_a_parameter_that_the_script_does_not_take_is_told_as_such(yard):
     assert table(yard, "strange").count("failed") == 1
 
 
+def test_a_sweep_without_a_good_trial_exits_as_the_last_of_them(yard):
+    yard.script("raise SystemExit(7)")
+    out = yard.run("sweep", "train.py", "--param", "lr=1,2", "-w", "1", "--name", "all-bad", status=7)
+    assert "0 complete, 0 pruned, 2 failed" in out
+
+
 def test_one_trial_that_fails_does_not_end_the_sweep(yard):
     yard.script(CURVE + "\nif a.lr == 0.1: raise SystemExit('diverged')\n")
     out = yard.run("sweep", "train.py", "--param", "lr=0.1,0.01", "-w", "1", "--name", "one", "--prune", "none")
@@ -336,6 +342,7 @@ REFUSALS = [
     (["train.py", "other.py", "--param", "lr=1,2"], "unexpected 'other.py': arguments of the script come after --"),
     (["gone.py", "--param", "lr=1,2"], "script: read {home}/gone.py: No such file or directory"),
     (["train.py", "--param", "lr=1,2", "-w", "0"], "--workers: must be a whole number from 1 to 1000, not '0'"),
+    (["train.py", "--param", "lr=1,2", "-n", "../x"], "--namespace ../x: no such name can be"),
     (["resume", "x"], "no sweep named x: see trainyard sweep ps"),
     (["show"], "there are no sweeps yet: trainyard sweep SCRIPT --param lr=log:1e-4..1e-1"),
     (["ask", "../x", "--param", "a=1,2"], "../x: letters, digits, '_', '-' and '.' only"),
