@@ -107,6 +107,8 @@ Result<> TrialJob::Start() {
     TRY((*found)->Delete(true));
   }
   TRY(Prepare());
+  // What an attempt that was stopped has left is no part of this one.
+  if (local_ && plan.output.empty()) TRY(io::RemoveTree(dir_ + "/output"));
   std::vector<std::string> words = RunWords(plan, trial_);
   std::vector<std::string> own = {"--name=" + name_, "--namespace=" + plan.job_space, "--detach",
                                   "--json", "--env-file=" + dir_ + "/env"};

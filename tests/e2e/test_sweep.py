@@ -126,6 +126,7 @@ def test_ctrl_c_stops_the_trials_and_leaves_a_sweep_that_resumes(yard):
     expected = table(yard, "broken")
     forget(yard, "broken")
     gate = yard.home / "gate"
+    yard.script("import os\nopen(os.environ['TRAINYARD_OUTPUT_DIR'] + '/begun-' + str(os.getpid()), 'w').close()\n" + CURVE)
     process = yard.start("sweep", "train.py", *SEARCH, "--name", "broken", "--trials", "3", "--parallel", "2",
                          "--prune", "none", "--", "--gate", gate)
     wait_for(lambda: all("Epoch 5" in yard.log(f"broken-t{i}", "worker-0") for i in (0, 1)), "two trials at the gate")
@@ -138,6 +139,8 @@ def test_ctrl_c_stops_the_trials_and_leaves_a_sweep_that_resumes(yard):
     gate.touch()
     yard.run("sweep", "resume", "broken")
     assert table(yard, "broken") == expected
+    # Nothing is left of what was stopped.
+    assert [len(list(d.iterdir())) for d in (yard.home / "state/.sweeps/default/broken").glob("*/output")] == [1, 1, 1]
 
 
 def test_a_pruned_trial_is_stopped_with_a_reason_and_has_not_failed(yard):
