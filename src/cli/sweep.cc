@@ -50,6 +50,9 @@ int Resume(const Args& args) {
   if (!store) return Refuse(store.error());
   if (store->plan().directory.empty())
     return Refuse(store->plan().name + " is driven by ask and tell: there is nothing to resume");
+  auto slots = SlotsFrom(args, store->plan().settings, store->plan().parallel);
+  if (!slots) return Refuse(slots.error());
+  store->set_parallel(*slots);
   if (auto taken = store->Take(); !taken) return Refuse(taken.error());
   if (!args.Has("on") && !store->plan().on.empty()) {
     // Where it was begun.

@@ -252,13 +252,19 @@ Result<PlannedSweep> PlanSweep(const Args& typed) {
     planned.base_name = tried.base_name.substr(0, 30) + "-sweep";
     slots = DefaultSlots(tried);
   }
-  plan.parallel = static_cast<int>(TRY(args.Number("parallel", slots, 1, kMostSlots)));
-  if (!plan.settings.async && plan.parallel > plan.settings.window) {
-    return Invalid(
-        fmt::format("--parallel {} is more than the window of {}: --window {}, or --async",
-                    plan.parallel, plan.settings.window, plan.parallel));
-  }
+  if (!plan.settings.async) slots = std::min(slots, plan.settings.window);
+  plan.parallel = TRY(SlotsFrom(args, plan.settings, slots));
   return planned;
+}
+
+Result<int> SlotsFrom(const Args& args, const Settings& settings, int unless_said) {
+  const int slots = static_cast<int>(TRY(args.Number("parallel", unless_said, 1, kMostSlots)));
+  if (!settings.async && slots > settings.window) {
+    return Invalid(
+        fmt::format("--parallel {} is more than the window of {}: --window {}, or --async", slots,
+                    settings.window, slots));
+  }
+  return slots;
 }
 
 }  // namespace cli

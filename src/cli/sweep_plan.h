@@ -21,6 +21,9 @@ base::Result<PlannedSweep> PlanSweep(const Args& args);
 // The part that `sweep ask` shares: parameters, algorithm, pruning, goal, seed.
 base::Result<sweep::Settings> SettingsFrom(const Args& args, const std::string& metric);
 
+// The number of slots, which the window bounds.
+base::Result<int> SlotsFrom(const Args& args, const sweep::Settings& settings, int unless_said);
+
 // The manifest of a trial: ${lr} replaced by its value. kInvalid: a parameter stands nowhere.
 base::Result<std::string> ManifestOf(const SweepPlan& plan, const sweep::Trial& trial);
 

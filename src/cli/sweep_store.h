@@ -32,6 +32,7 @@ class SweepStore {
   static std::vector<std::string> List(const std::string& name_space);
 
   const SweepPlan& plan() const { return plan_; }
+  void set_parallel(int slots) { plan_.parallel = slots; }  // of this process
   const std::string& path() const { return path_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
   bool IsAlive() const { return io::Lock::IsHeld(File("lock")); }

@@ -91,7 +91,7 @@ def test_a_killed_sweep_goes_on_with_the_same_table(yard):
         process.communicate()
         # As if the last line had been cut in the middle.
         log.write_bytes(log.read_bytes() + b'0123abcd {"decided":')
-        process = yard.start("sweep", "resume", "killed")
+        process = yard.start("sweep", "resume", "killed", "--parallel", decided)
     yard.end(process)
     assert table(yard, "killed") == expected
 
@@ -346,6 +346,8 @@ REFUSALS = [
     (["gone.py", "--param", "lr=1,2"], "script: read {home}/gone.py: No such file or directory"),
     (["train.py", "--param", "lr=1,2", "-w", "0"], "--workers: must be a whole number from 1 to 1000, not '0'"),
     (["train.py", "--param", "lr=1,2", "-n", "../x"], "--namespace ../x: no such name can be"),
+    (["train.py", "--param", "lr=1,2", "--window", "1", "--parallel", "2"],
+     "--parallel 2 is more than the window of 1: --window 2, or --async"),
     (["resume", "x"], "no sweep named x: see trainyard sweep ps"),
     (["show"], "there are no sweeps yet: trainyard sweep SCRIPT --param lr=log:1e-4..1e-1"),
     (["ask", "../x", "--param", "a=1,2"], "../x: letters, digits, '_', '-' and '.' only"),
