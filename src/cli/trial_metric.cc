@@ -107,8 +107,9 @@ void TrialMetric::ReadEvents(const events::LogDirReader& reader) {
     }
     if (meant.contains(name_)) break;
   }
-  meanings_ = meant;
-  if (in_log_ || meant.size() != 1) return;
+  if (!meant.empty()) meanings_ = meant;
+  if (in_log_ || meant.size() != 1 || (source_ && source_ != &reader)) return;
+  source_ = &reader;
   for (const events::Point& point : found->Points()) {
     if (last_key_ && Key{0, point.step} <= *last_key_) continue;
     if (event_reports_ >= kMostEventReports) break;

@@ -23,6 +23,7 @@ class TrialMetric {
 
   // What the log has grown by.
   void FeedLog(std::string_view bytes);
+  // Of several readers, the first that has the name counts.
   void ReadEvents(const events::LogDirReader& reader);
 
   // The reports since the last time.
@@ -50,6 +51,7 @@ class TrialMetric {
   int64_t epoch_ = 0;
   std::optional<Key> last_key_;
   bool in_log_ = false;
+  const events::LogDirReader* source_ = nullptr;  // by which it is known alone
   size_t event_reports_ = 0;
   std::vector<double> fresh_;
   std::optional<double> last_;

@@ -99,6 +99,18 @@ TEST_F(EventFiles, AreReadWhereTheLogHasNoSuchName) {
   EXPECT_EQ(printed.Take(), Reports{9});
 }
 
+TEST_F(EventFiles, OfTwoDirectoriesTheFirstThatHasItCounts) {
+  Write("logs/eval", "loss", {3, 2});
+  Write("output/eval", "loss", {7, 6, 5});
+  events::LogDirReader logs(root_ + "/logs"), output(root_ + "/output");
+  TrialMetric trial("loss");
+  for (auto* reader : {&logs, &output}) {
+    reader->Poll(base::Time(std::chrono::seconds(1)));
+    trial.ReadEvents(*reader);
+  }
+  EXPECT_EQ(trial.Take(), (Reports{3, 2}));
+}
+
 TEST_F(EventFiles, ATagOfTwoRunsIsNotGuessed) {
   Write("train", "epoch_loss", {3});
   Write("validation", "epoch_loss", {4});
