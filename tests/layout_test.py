@@ -11,7 +11,7 @@ SRC = ROOT / "src"
 
 # A third-party header is seen by one folder only: what it is for is said once, and it can be replaced there.
 OWNERS = {r"boost/json": "base", r"yaml\.h": "base", r"boost/(asio|beast)": "io", r"curl/": "io", r"openssl/": "io",
-          r"wslay/": "io", r"CLI/": None, r"nlohmann": None}
+          r"wslay/": "io", r"Eigen/": "sweep", r"CLI/": None, r"nlohmann": None}
 # Formatting is everywhere; tests use GoogleTest everywhere.
 SHARED = re.compile(r"fmt/|gtest/")
 
@@ -32,15 +32,16 @@ def test_a_third_party_header_is_seen_by_one_folder_only(pattern):
 
 
 def test_the_core_reads_no_clock_draws_no_random_number_opens_no_file_starts_no_thread():
-    for path in [*sources("core"), *sources("api")]:
+    for path in [*sources("core"), *sources("api"), *sources("sweep")]:
         banned = {"thread", "mutex", "random", "fstream", "iostream", "filesystem", "unistd.h", "future"}
         if path.stem.endswith("_test") or path.name == "testing.h":
             continue
         assert not banned & set(includes(path)), path
 
 
-def test_the_core_calls_nothing_of_the_system():
-    library = ROOT / "build/release/src/libcore.a"
+@pytest.mark.parametrize("folder", ["core", "sweep"])
+def test_what_is_pure_calls_nothing_of_the_system(folder):
+    library = ROOT / f"build/release/src/lib{folder}.a"
     assert library.exists(), "script/build first"
     symbols = set(subprocess.run(["nm", "--undefined-only", "--demangle", library], capture_output=True, text=True,
                                  check=True).stdout.split())

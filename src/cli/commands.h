@@ -33,10 +33,14 @@ int OperatorCommand(const Args& args);
 int PackageCommand(const Args& args);
 int TfSpawnerCommand(const Args& args);
 int MasterCommand(const Args& args);
+int SweepCommand(const Args& args);
 int CompletionCommand(const Args& args);
 int ManCommand(const Args& args);
 
 const std::vector<Command>& Commands();
+
+// Flags of `run` that `sweep` hands on to every trial as they are.
+std::vector<Flag> SweptRunFlags();
 
 // The whole program: argv to exit status. Called by the name of a system whose command line we
 // take, tf-spawner, it is that command.

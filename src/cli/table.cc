@@ -89,12 +89,48 @@ std::vector<Flag> TfSpawnerFlags() {
   };
 }
 
+// Of a search; those of the trials come with them.
+std::vector<Flag> SweepFlags() {
+  return {
+      {"param", 0, "NAME=VALUES",
+       "what is searched: lr=log:1e-4..1e-1, units=16..256, layers=1,2,3; may be repeated"},
+      {"metric", 0, "NAME",
+       "what is judged: a name in the log lines or event files (default loss)"},
+      {"goal", 0, "GOAL", "min or max (default: max for accuracy and the like)"},
+      {"trials", 0, "N", "how many trials (default 20; of a grid: all)"},
+      {"parallel", 0, "K", "how many at a time (default: as many as this machine has CPUs for)"},
+      {"algorithm", 0, "NAME",
+       "grid, random, tpe or gp, a Gaussian process (default: grid for a few choices, else tpe)"},
+      {"prune", 0, "RULE", "stop poor trials early: asha, median or none (default asha)"},
+      {"seed", 0, "N", "another seed, other trials (default 0)"},
+      {"window", 0, "N",
+       "a trial knows the results of those so far back, so that up to N slots change nothing "
+       "(default 8)"},
+      {"async", 0, "", "a trial knows whatever is known: quicker, and not the same twice"},
+      {"file", 'f', "FILE", "a TFJob manifest in which ${lr} stands for the parameter"},
+      {"name", 0, "NAME", "the name of the sweep (default: from the script, with a number)"},
+      {"env-file", 'e', "FILE", "KEY=VALUE lines for every replica; the parameters win"},
+      {"output", 0, "WHERE", "where the trials have their output, a directory each"},
+      {"report", 0, "", "with tell: one of several values; prints continue or prune"},
+      {"failed", 0, "", "with tell: the trial has failed"},
+  };
+}
+
 std::vector<Flag> With(std::vector<Flag> flags, const std::vector<Flag>& more) {
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
 }
 
 }  // namespace
+
+std::vector<Flag> SweptRunFlags() {
+  std::vector<Flag> flags = JobFlags();
+  std::erase_if(flags, [](const Flag& flag) {
+    return flag.name == "file" || flag.name == "param" || flag.name == "name" ||
+           flag.name == "output" || flag.name == "env-file" || flag.name == "port";
+  });
+  return flags;
+}
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> kCommands = {
@@ -196,6 +232,9 @@ const std::vector<Command>& Commands() {
        1,
        false,
        WaitCommand},
+      {"sweep", "SCRIPT | FILE | resume [NAME] | show [NAME] | ps | ask NAME | tell NAME N VALUE",
+       "search for better hyperparameters: many trials, the best one named",
+       With(SweepFlags(), SweptRunFlags()), 4, true, SweepCommand},
       {"doctor",
        "",
        "check this machine, or with --on a cluster, and name the fix for each thing amiss",

@@ -1,4 +1,4 @@
-"""The commands of docs/guide.md, run in their order."""
+"""The commands of docs/guide.md and docs/sweeps.md, run in their order."""
 
 import os
 import pathlib
@@ -12,6 +12,12 @@ def test_every_command_of_the_guide_runs(yard):
     work = yard.home / "work"
     work.mkdir()
     assert run_page("guide.md", work, {**yard.env, "PATH": f"{BINARY.parent}:{os.environ['PATH']}"}) >= 15
+
+
+def test_every_command_about_sweeps_runs(yard):
+    work = yard.home / "work"
+    work.mkdir()
+    assert run_page("sweeps.md", work, {**yard.env, "PATH": f"{BINARY.parent}:{os.environ['PATH']}"}) >= 18
 
 
 def test_the_readme_names_no_command_or_flag_that_does_not_exist():

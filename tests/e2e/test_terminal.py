@@ -168,3 +168,18 @@ def test_two_terminals_follow_one_job(yard, terminal):
     yard.finish()
     wait_for(run.ended, "the end")
     assert run.status == 0
+
+
+def test_a_sweep_has_a_board_that_stands_below_its_lines_and_goes(yard, terminal):
+    yard.script("""
+import os, sys, time
+print('step 1 loss=' + sys.argv[1].split('=')[1])
+while not os.path.exists('go'): time.sleep(0.01)
+""")
+    board = terminal("sweep", "train.py", "--param", "lr=0.5,0.25", "-w", "1", "--parallel", "2", "--name", "seen")
+    wait_for(lambda: board.shows(b"0/2 done") and board.shows("trial 1   running  loss 0.25".encode()), "the board")
+    (yard.home / "go").touch()
+    wait_for(board.ended, "the sweep has ended")
+    assert board.status == 0
+    last = board.text.split(b"\x1b[J")[-1]
+    assert b"running" not in last and "best    trial 1: loss 0.25".encode() in last

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Sweeps beside Optuna, in one run: how long a suggestion takes, and what a search finds.
+
+    bench/sweeps.py build/release/bench/sweep_bench PYTHON_WITH_OPTUNA [PYTHON_WITH_TORCH_TOO] [--seeds 20]
+
+Times are of one suggestion for 6 numbers with 200 trials seen, in memory on both sides, the best of three rounds that take turns.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/support"))
+
+from peer_search import compare, curves  # noqa: E402
+
+SEEN = 200
+
+
+def micros(command):
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def times(bench, python, algorithm):
+    rounds = [(micros([bench, "time", algorithm, str(SEEN)]),
+               micros([python, "-W", "ignore", ROOT / "bench/optuna_search.py", "time", algorithm, str(SEEN)])) for _ in range(3)]
+    mine, theirs = (min(column) for column in zip(*rounds))
+    print(f"{algorithm} suggestion: ours {mine:,.0f} us, Optuna {theirs:,.0f} us: {theirs / mine:.0f}x faster")
+
+
+def found(bench, python, algorithm, seeds, budgets):
+    for name, mine, theirs, score in compare(python, algorithm, seeds, budgets, bench):
+        print(f"{algorithm} {name}: ours {mine:.5f}, Optuna {theirs:.5f} (medians of {seeds}; ranks {score:+.2f}, worse beyond +2.33)")
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("bench")
+parser.add_argument("optuna")
+parser.add_argument("optuna_gp", nargs="?")
+parser.add_argument("--seeds", type=int, default=20)
+options = parser.parse_args()
+times(options.bench, options.optuna, "tpe")
+found(options.bench, options.optuna, "tpe", options.seeds, (50, 100, 200))
+if options.optuna_gp:
+    times(options.bench, options.optuna_gp, "gp")
+    found(options.bench, options.optuna_gp, "gp", options.seeds, (50, 100))
+regrets = {(a, p): sum(curves(a, p, 20, options.bench)) / 20 for a, p in
+           (("random", "none"), ("random", "asha"), ("random", "median"), ("tpe", "none"), ("tpe", "asha"))}
+for (algorithm, pruning), regret in regrets.items():
+    print(f"curves {algorithm} + {pruning}: regret {regret:.3f}, {regret / regrets['random', 'none']:.2f} of random search")

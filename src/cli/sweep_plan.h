@@ -1,0 +1,33 @@
+// From a command line or a sweep file to a sweep, everything checked that can be checked before
+// anything is started.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/args.h"
+#include "cli/sweep_store.h"
+
+namespace cli {
+
+struct PlannedSweep {
+  SweepPlan plan;
+  std::string base_name;  // for a plan without a name
+};
+
+// Of `sweep SCRIPT`, `sweep FILE`, `sweep -f MANIFEST`.
+base::Result<PlannedSweep> PlanSweep(const Args& args);
+
+// The part that `sweep ask` shares: parameters, algorithm, pruning, goal, seed.
+base::Result<sweep::Settings> SettingsFrom(const Args& args, const std::string& metric);
+
+// The number of slots, which the window bounds.
+base::Result<int> SlotsFrom(const Args& args, const sweep::Settings& settings, int unless_said);
+
+// The manifest of a trial: ${lr} replaced by its value. kInvalid: a parameter stands nowhere.
+base::Result<std::string> ManifestOf(const SweepPlan& plan, const sweep::Trial& trial);
+
+// The words after "trainyard" that start a trial by itself: what a person would type.
+std::vector<std::string> RunWords(const SweepPlan& plan, const sweep::Trial& trial);
+
+}  // namespace cli

@@ -1,0 +1,212 @@
+#include "cli/trial_job.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "backend/local/job_dir.h"
+#include "base/strings.h"
+#include "cli/sweep_plan.h"
+#include "cli/watch.h"
+#include "io/clock.h"
+#include "io/files.h"
+#include "io/process.h"
+
+namespace cli {
+namespace {
+
+using base::Result;
+
+constexpr base::Duration kLongestStart = std::chrono::minutes(5);
+constexpr size_t kMostWords = 1 << 20;
+constexpr int kMostRevivals = 3;
+
+// The last line that a program said, without our own name before it.
+std::string LastWords(const std::string& output) {
+  std::string_view text = base::Trim(output);
+  if (const size_t line = text.rfind('\n'); line != text.npos) text.remove_prefix(line + 1);
+  if (text.starts_with("trainyard: ")) text.remove_prefix(11);
+  return base::OneLine(text, 300);
+}
+
+// A job that is being made cannot be read for a moment.
+Result<Standing> LookSoon(PlacedJob& job) {
+  for (int tries = 0;; ++tries) {
+    auto standing = job.Look();
+    if (standing || tries == 30) return standing;
+    poll(nullptr, 0, 100);
+  }
+}
+
+}  // namespace
+
+TrialJob::TrialJob(const SweepStore& store, const sweep::Trial& trial, Place& place, bool local)
+    : store_(store),
+      trial_(trial),
+      number_(trial.number),
+      name_(store.JobName(trial.number)),
+      dir_(store.TrialDir(trial)),
+      place_(place),
+      local_(local),
+      metric_(store.plan().metric) {}
+
+// Every role gets the parameters as variables, through the env file.
+Result<> TrialJob::Prepare() {
+  const SweepPlan& plan = store_.plan();
+  const sweep::Space& space = plan.settings.space;
+  TRY(io::MakeDirs(dir_));
+  std::string env = plan.env;
+  if (!env.empty() && !env.ends_with('\n')) env += '\n';
+  for (size_t i = 0; i < space.size(); ++i) {
+    env +=
+        fmt::format("{}={}\n", sweep::VariableOf(space[i]), sweep::Text(space[i], trial_.point[i]));
+  }
+  env += "TRAINYARD_PARAMS=" + base::CompactJson(sweep::ToJson(space, trial_.point)) + "\n";
+  env += "TRAINYARD_SWEEP=" + plan.name + "\n";
+  TRY(io::WriteFile(dir_ + "/env", env, 0600));
+  if (!plan.manifest.empty()) TRY(io::WriteFile(dir_ + "/job.yaml", TRY(ManifestOf(plan, trial_))));
+  return {};
+}
+
+Result<> TrialJob::RunProgram(const std::vector<std::string>& words) {
+  char self[4096];
+  const ssize_t size = readlink("/proc/self/exe", self, sizeof self);
+  if (size <= 0) return base::FromErrno("find this program", errno);
+  io::Spawn spawn{.argv = {std::string(self, static_cast<size_t>(size))},
+                  .env = io::Environment(),
+                  .directory = store_.plan().directory};
+  spawn.argv.insert(spawn.argv.end(), words.begin(), words.end());
+  const io::Ended ended = TRY(io::RunToItsEnd(std::move(spawn), kLongestStart, kMostWords));
+  if (ended.status != 0) return base::Invalid(LastWords(ended.output));
+  return {};
+}
+
+// As `trainyard resume` does it, from its checkpoint.
+Result<> TrialJob::Revive() {
+  std::vector<std::string> words = {"resume", "--detach", "--namespace=" + store_.plan().job_space,
+                                    name_};
+  if (!store_.plan().on.empty()) words.push_back("--on=" + store_.plan().on);
+  return RunProgram(words);
+}
+
+Result<> TrialJob::Start() {
+  const SweepPlan& plan = store_.plan();
+  auto found = place_.Find(plan.job_space, name_);
+  if (!found && found.error().kind() != base::ErrorKind::kNotFound)
+    return std::unexpected(found.error());
+  if (found) {
+    const Standing standing = TRY(LookSoon(**found));
+    const auto& verdict = standing.job.status.verdict;
+    const bool stopped = verdict && verdict->result == "stopped";
+    if (!stopped) {
+      job_ = std::move(*found);
+      const bool goes_on = standing.alive || api::IsTerminal(standing.job.status);
+      return goes_on ? Result<>() : Revive();
+    }
+    TRY((*found)->WaitUntilOver(io::Now() + kLongestStart));
+    TRY((*found)->Delete(true));
+  }
+  TRY(Prepare());
+  // What an attempt that was stopped has left is no part of this one.
+  if (local_ && plan.output.empty()) TRY(io::RemoveTree(dir_ + "/output"));
+  std::vector<std::string> words = RunWords(plan, trial_);
+  std::vector<std::string> own = {"--name=" + name_, "--namespace=" + plan.job_space, "--detach",
+                                  "--json", "--env-file=" + dir_ + "/env"};
+  if (!plan.manifest.empty()) own.push_back("--file=" + dir_ + "/job.yaml");
+  if (local_) {
+    const std::string output = plan.output.empty() ? dir_ : plan.output + "/" + io::BaseName(dir_);
+    own.push_back("--output=" + output + "/output");
+  } else if (!plan.output.empty()) {
+    own.push_back("--output=" + plan.output);
+  }
+  words.insert(words.begin() + 1, own.begin(), own.end());
+  auto ran = RunProgram(words);
+  found = place_.Find(plan.job_space, name_);
+  if (!found) return ran ? std::unexpected(found.error()) : ran;
+  // Refused since a sweep that was killed had just begun to start it: then it is started.
+  if (!ran && !LookSoon(**found)) return ran;
+  job_ = std::move(*found);
+  return {};
+}
+
+void TrialJob::Link(const std::string& name, const std::string& target) {
+  const std::string path = dir_ + "/" + name;
+  if (!io::Exists(path)) (void)!symlink(target.c_str(), path.c_str());
+}
+
+void TrialJob::ReadLogs() {
+  if (!local_) {
+    if (!source_) return;
+    if (auto chunks = source_->Read()) {
+      for (const TimedChunk& chunk : *chunks) metric_.FeedLog(chunk.bytes);
+    }
+    return;
+  }
+  for (std::string bytes; !(bytes = tail_->ReadNew()).empty();) metric_.FeedLog(bytes);
+  for (auto* reader : {&*events_, &*output_events_}) {
+    reader->Poll(io::Now());
+    metric_.ReadEvents(*reader);
+  }
+}
+
+Result<> TrialJob::Look() {
+  if (over_) return {};
+  TRY(TryStop());
+  // Before its words are read: what is over then has said them all.
+  Standing standing = TRY(job_->Look());
+  // Its last word may have come between the two things that were looked at.
+  if (local_ && !standing.alive && !api::IsTerminal(standing.job.status))
+    standing = TRY(job_->Look());
+  status_ = standing.job.status;
+  const api::ReplicaId leader = Leader(standing.job.spec);
+  if (local_ && !tail_) {
+    const backend::local::JobDir dir = backend::local::Locate(store_.plan().job_space, name_);
+    tail_.emplace(dir.LogFile(leader));
+    events_.emplace(dir.File("tensorboard"));
+    const auto run = dir.LoadRun();
+    output_events_.emplace(run ? run->output : dir.File("output"));
+    Link("tensorboard", dir.File("tensorboard"));
+    Link("logs", dir.File("logs"));
+  } else if (!local_ && !source_) {
+    if (auto source = job_->OpenLogs({.replicas = {leader}, .follow = true}))
+      source_ = std::move(*source);
+  }
+  ReadLogs();
+  over_ = api::IsTerminal(status_) && !standing.alive && (local_ || !source_ || source_->ended());
+  const bool orphaned = local_ && !standing.alive && !api::IsTerminal(status_);
+  if (orphaned && stop_.empty()) {
+    if (++revivals_ > kMostRevivals)
+      return base::Invalid("its supervisor was killed again and again");
+    return Revive();
+  }
+  return {};
+}
+
+Result<> TrialJob::Stop(const std::string& why) {
+  stop_ = why;
+  return TryStop();
+}
+
+// One that is just ending may not answer; the next look tries again.
+Result<> TrialJob::TryStop() {
+  if (stop_.empty() || !job_) return {};
+  if (!api::IsTerminal(TRY(job_->Look()).job.status)) {
+    auto stopped = job_->Stop(stop_);
+    if (!stopped && stopped.error().kind() != base::ErrorKind::kUnavailable) return stopped;
+    if (!stopped) return {};
+  }
+  stop_.clear();
+  return {};
+}
+
+std::string TrialJob::Cause() const {
+  if (!metric_.refusal().empty()) return metric_.refusal();
+  std::string cause = status_.verdict ? status_.verdict->cause : "it ended without a verdict";
+  if (!status_.incidents.empty() && !status_.incidents.back().line.empty() &&
+      !cause.contains(status_.incidents.back().line)) {
+    cause += ": " + status_.incidents.back().line;
+  }
+  return base::OneLine(base::CleanUtf8(cause), 300);
+}
+
+}  // namespace cli

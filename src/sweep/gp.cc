@@ -1,0 +1,344 @@
+// Matern 5/2 with a length scale for each parameter, fitted to the most likely under mild
+// priors; the next trial is where the expected improvement is greatest, in its logarithm, which has
+// slopes where the improvement itself is flat (Ament et al. 2023).
+//
+// Trials in the window are believed to give what the model expects of them, so that it looks
+// elsewhere. The only file that sees Eigen.
+#include "sweep/gp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Dense>
+
+#include "sweep/minimize.h"
+#include "sweep/rng.h"
+
+namespace sweep {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr size_t kStartup = 8;
+constexpr size_t kMostPoints = 300;  // of the model; beyond: the best half and the latest half
+constexpr size_t kMostFitted = 90;   // of a fit of the length scales
+constexpr int kScattered = 96, kNear = 32, kClimbs = 3;  // candidates; how many are improved on
+constexpr uint64_t kDraw = 4;
+constexpr double kSqrt5 = 2.23606797749979;
+
+struct Data {
+  MatrixXd at;  // a row a point
+  VectorXd y;   // standardized: small is good
+};
+
+struct Hyper {
+  explicit Hyper(const std::vector<double>& logs)
+      : scale(static_cast<Eigen::Index>(logs.size() - 2)) {
+    for (Eigen::Index d = 0; d < scale.size(); ++d)
+      scale[d] = std::exp(-logs[static_cast<size_t>(d)]);
+    variance = std::exp(logs[logs.size() - 2]);
+    noise = std::exp(logs[logs.size() - 1]);
+  }
+  VectorXd scale;  // 1 / length
+  double variance = 1;
+  double noise = 1e-6;
+};
+
+double Matern(double r) { return (1 + kSqrt5 * r + 5.0 / 3 * r * r) * std::exp(-kSqrt5 * r); }
+// d Matern / d(r²): the same for a length scale and for a coordinate.
+double MaternSlope(double r) { return -5.0 / 6 * (1 + kSqrt5 * r) * std::exp(-kSqrt5 * r); }
+
+MatrixXd SquaredDistances(const MatrixXd& a, const MatrixXd& b) {
+  MatrixXd squares = -2 * a * b.transpose();
+  squares.colwise() += a.rowwise().squaredNorm();
+  squares.rowwise() += b.rowwise().squaredNorm().transpose();
+  return squares.cwiseMax(0.0);
+}
+
+MatrixXd Kernel(const Hyper& hyper, const MatrixXd& a, const MatrixXd& b) {
+  const MatrixXd scaled_a = a * hyper.scale.asDiagonal(), scaled_b = b * hyper.scale.asDiagonal();
+  return hyper.variance * SquaredDistances(scaled_a, scaled_b).unaryExpr([](double s) {
+    return Matern(std::sqrt(s));
+  });
+}
+
+// Minus the logarithm of likelihood times priors.
+double Unlikeliness(const Data& data, const std::vector<double>& logs,
+                    std::vector<double>& gradient) {
+  const Hyper hyper(logs);
+  const Eigen::Index n = data.y.size(), dimensions = hyper.scale.size();
+  const MatrixXd scaled = data.at * hyper.scale.asDiagonal();
+  const MatrixXd r = SquaredDistances(scaled, scaled).cwiseSqrt();
+  const MatrixXd kernel = hyper.variance * r.unaryExpr(&Matern);
+  MatrixXd covariance = kernel;
+  covariance.diagonal().array() += hyper.noise + 1e-8;
+  const Eigen::LLT<MatrixXd> cholesky(covariance);
+  gradient.assign(logs.size(), 0.0);
+  if (cholesky.info() != Eigen::Success) return 1e10;
+  const VectorXd alpha = cholesky.solve(data.y);
+  const MatrixXd inverse = cholesky.solve(MatrixXd::Identity(n, n));
+  double total = 0.5 * data.y.dot(alpha) + cholesky.matrixLLT().diagonal().array().log().sum();
+
+  const MatrixXd pull = inverse - alpha * alpha.transpose();  // d total / d covariance, twice
+  const MatrixXd slope = hyper.variance * pull.cwiseProduct(r.unaryExpr(&MaternSlope));
+  for (Eigen::Index d = 0; d < dimensions; ++d) {
+    // r² has (x - x')² / length², so d/d log length is -2 of it.
+    const VectorXd column = scaled.col(d);
+    const VectorXd squares = column.cwiseAbs2();
+    const double sum = 2 * (slope.rowwise().sum().dot(squares) - column.dot(slope * column));
+    gradient[static_cast<size_t>(d)] = 0.5 * -2 * sum;
+  }
+  const size_t at_variance = logs.size() - 2, at_noise = logs.size() - 1;
+  gradient[at_variance] = 0.5 * pull.cwiseProduct(kernel).sum();
+  gradient[at_noise] = 0.5 * pull.trace() * hyper.noise;
+
+  const auto prior = [&](size_t i, double mean, double deviation) {
+    const double z = (logs[i] - mean) / deviation;
+    total += 0.5 * z * z;
+    gradient[i] += z / deviation;
+  };
+  const double middle = std::log(0.4) + 0.25 * std::log(static_cast<double>(dimensions));
+  for (size_t d = 0; d < at_variance; ++d) prior(d, middle, 0.9);
+  prior(at_variance, 0.5, 1.0);
+  prior(at_noise, std::log(1e-5), 2.0);
+  return total;
+}
+
+std::vector<double> FirstHyper(size_t dimensions) {
+  std::vector<double> logs(dimensions, std::log(0.4));
+  logs.push_back(0);
+  logs.push_back(std::log(1e-4));
+  return logs;
+}
+
+// Which of the results the model is made of, when there are too many.
+std::vector<size_t> Chosen(const std::vector<Known::Result>& results, size_t most) {
+  std::vector<size_t> all(results.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  if (all.size() <= most) return all;
+  const size_t latest = all.size() - most / 2;
+  std::vector<size_t> chosen(all.begin() + static_cast<ptrdiff_t>(latest), all.end());
+  all.resize(latest);
+  std::ranges::stable_sort(all, {}, [&](size_t i) { return results[i].loss; });
+  chosen.insert(chosen.end(), all.begin(), all.begin() + static_cast<ptrdiff_t>(most - most / 2));
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+Data DataOf(const std::vector<Known::Result>& results, const std::vector<size_t>& chosen) {
+  const Eigen::Index n = static_cast<Eigen::Index>(chosen.size());
+  const Eigen::Index dimensions = static_cast<Eigen::Index>(results.front().at->size());
+  Data data{MatrixXd(n, dimensions), VectorXd(n)};
+  std::vector<double> losses;
+  for (size_t i : chosen) losses.push_back(results[i].loss);
+  // What is very bad need not be known exactly: a cliff far away would flatten everything else.
+  std::vector<double> sorted = losses;
+  std::ranges::sort(sorted);
+  const double median = sorted[sorted.size() / 2], best = sorted.front();
+  const double ceiling = median + 2 * (median - best);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index d = 0; d < dimensions; ++d) {
+      data.at(i, d) = (*results[chosen[static_cast<size_t>(i)]].at)[static_cast<size_t>(d)];
+    }
+    const double loss = losses[static_cast<size_t>(i)];
+    data.y[i] = std::isfinite(ceiling) && ceiling > best ? std::min(loss, ceiling) : loss;
+    if (!std::isfinite(data.y[i])) data.y[i] = std::isfinite(median) ? median : 0;
+  }
+  const double mean = data.y.mean();
+  const double deviation = std::sqrt((data.y.array() - mean).square().mean());
+  data.y = (data.y.array() - mean) / (deviation > 1e-12 ? deviation : 1);
+  return data;
+}
+
+class Model {
+ public:
+  Model(Data data, const Hyper& hyper) : data_(std::move(data)), hyper_(hyper) { Factor(); }
+
+  // Takes points for granted at their expected value.
+  void Believe(const std::vector<const std::vector<double>*>& pending) {
+    if (pending.empty()) return;
+    const Eigen::Index n = data_.y.size(), more = static_cast<Eigen::Index>(pending.size());
+    MatrixXd at(more, data_.at.cols());
+    for (Eigen::Index i = 0; i < more; ++i) {
+      for (Eigen::Index d = 0; d < at.cols(); ++d) {
+        at(i, d) = (*pending[static_cast<size_t>(i)])[static_cast<size_t>(d)];
+      }
+    }
+    const VectorXd expected = Kernel(hyper_, at, data_.at) * alpha_;
+    data_.at.conservativeResize(n + more, Eigen::NoChange);
+    data_.at.bottomRows(more) = at;
+    data_.y.conservativeResize(n + more);
+    data_.y.tail(more) = expected;
+    Factor();
+  }
+
+  const Data& data() const { return data_; }
+
+  // Of each row, minus the log of the expected improvement.
+  VectorXd Reluctance(const MatrixXd& at) const {
+    const MatrixXd kernel = Kernel(hyper_, data_.at, at);
+    const MatrixXd solved = cholesky_.matrixL().solve(kernel);
+    const VectorXd mean = kernel.transpose() * alpha_;
+    const VectorXd explained = solved.colwise().squaredNorm().transpose();
+    VectorXd result(at.rows());
+    for (Eigen::Index i = 0; i < at.rows(); ++i) {
+      const double deviation = std::sqrt(std::max(hyper_.variance - explained[i], 1e-14));
+      result[i] = -LogImprovement(mean[i], deviation).value;
+    }
+    return result;
+  }
+
+  double Reluctance(const std::vector<double>& x, std::vector<double>& gradient) const {
+    const Eigen::Index n = data_.y.size(), dimensions = data_.at.cols();
+    const VectorXd here = Eigen::Map<const VectorXd>(x.data(), dimensions);
+    const MatrixXd apart = (-data_.at).rowwise() + here.transpose();
+    const VectorXd r = (apart * hyper_.scale.asDiagonal()).rowwise().norm();
+    VectorXd kernel(n), slope(n);
+    for (Eigen::Index i = 0; i < n; ++i) {
+      kernel[i] = hyper_.variance * Matern(r[i]);
+      slope[i] = hyper_.variance * MaternSlope(r[i]);
+    }
+    const VectorXd solved = cholesky_.matrixL().solve(kernel);
+    const VectorXd weights = cholesky_.matrixU().solve(solved);
+    const double mean = kernel.dot(alpha_);
+    const double deviation = std::sqrt(std::max(hyper_.variance - solved.squaredNorm(), 1e-14));
+    const Improvement improvement = LogImprovement(mean, deviation);
+    const VectorXd scale2 = 2 * hyper_.scale.cwiseAbs2();
+    const VectorXd mean_slope = scale2.cwiseProduct(apart.transpose() * slope.cwiseProduct(alpha_));
+    const VectorXd deviation_slope =
+        -scale2.cwiseProduct(apart.transpose() * slope.cwiseProduct(weights)) / deviation;
+    for (Eigen::Index d = 0; d < dimensions; ++d) {
+      gradient[static_cast<size_t>(d)] =
+          -(improvement.by_mean * mean_slope[d] + improvement.by_deviation * deviation_slope[d]);
+    }
+    return -improvement.value;
+  }
+
+ private:
+  struct Improvement {
+    double value = 0;  // the logarithm
+    double by_mean = 0;
+    double by_deviation = 0;
+  };
+
+  void Factor() {
+    MatrixXd covariance = Kernel(hyper_, data_.at, data_.at);
+    double jitter = hyper_.noise + 1e-8;
+    do {
+      covariance.diagonal().array() = hyper_.variance + jitter;
+      cholesky_.compute(covariance);
+      jitter *= 10;
+    } while (cholesky_.info() != Eigen::Success && jitter < 1);
+    alpha_ = cholesky_.solve(data_.y);
+    // The best that is believed, so that one lucky measurement is not chased.
+    best_ = (data_.y - jitter / 10 * alpha_).minCoeff();
+  }
+
+  Improvement LogImprovement(double mean, double deviation) const {
+    const double u = (best_ - mean) / deviation;
+    const double density = 0.3989422804014327 * std::exp(-0.5 * u * u);
+    const double below = 0.5 * std::erfc(-u * 0.7071067811865476);
+    double log_gain = 0, ratio = 0;  // of h(u) = density + u below; below / h
+    if (u > -6) {
+      const double h = std::max(density + u * below, 1e-300);
+      log_gain = std::log(h);
+      ratio = below / h;
+    } else {
+      const double u2 = u * u;
+      log_gain = -0.5 * u2 - 0.9189385332046727 - std::log(u2) + std::log1p(-3 / u2);
+      ratio = -u * (1 + 2 / u2);
+    }
+    Improvement improvement;
+    improvement.value = std::log(deviation) + log_gain;
+    improvement.by_mean = -ratio / deviation;
+    improvement.by_deviation = (1 - ratio * u) / deviation;
+    return improvement;
+  }
+
+  Data data_;
+  Hyper hyper_;
+  Eigen::LLT<MatrixXd> cholesky_;
+  VectorXd alpha_;
+  double best_ = 0;
+};
+
+// Often while there is little to go on, seldom later: a fit costs more than a suggestion.
+bool IsFitted(int number) {
+  if (number < 30) return true;
+  if (number < 60) return number % 2 == 0;
+  return number < 120 ? number % 5 == 0 : number % 20 == 0;
+}
+
+void Fit(const Settings& settings, const Known& known, int number, GpMemory& memory) {
+  memory.fitted = number;
+  if (known.results.size() < kStartup) return;
+  const bool first = memory.hyper.empty();
+  if (first) memory.hyper = FirstHyper(settings.space.size());
+  const Data data = DataOf(known.results, Chosen(known.results, kMostFitted));
+  const auto function = [&](const std::vector<double>& x, std::vector<double>& gradient) {
+    return Unlikeliness(data, x, gradient);
+  };
+  memory.hyper = Minimize(function, memory.hyper, -16, 5, first ? 40 : 12);
+}
+
+std::vector<double> Row(const MatrixXd& at, Eigen::Index i) {
+  std::vector<double> row(static_cast<size_t>(at.cols()));
+  for (size_t d = 0; d < row.size(); ++d) row[d] = at(i, static_cast<Eigen::Index>(d));
+  return row;
+}
+
+// Anywhere, and around the best.
+MatrixXd Candidates(const Data& data, Rng& rng) {
+  MatrixXd at(kScattered + kNear, data.at.cols());
+  Eigen::Index best = 0;
+  data.y.minCoeff(&best);
+  for (Eigen::Index i = 0; i < at.rows(); ++i) {
+    const double width = std::pow(10, -1 - 2 * rng.Uniform());
+    for (Eigen::Index d = 0; d < at.cols(); ++d) {
+      at(i, d) = i < kScattered ? rng.Uniform()
+                                : std::clamp(data.at(best, d) + width * rng.Normal(), 0.0, 1.0);
+    }
+  }
+  return at;
+}
+
+}  // namespace
+
+std::vector<double> GpPoint(const Settings& settings, const std::vector<Trial>& trials, int number,
+                            GpMemory& memory) {
+  for (int n = memory.fitted + 1; n <= number; ++n) {
+    if (IsFitted(n)) Fit(settings, WhatIsKnown(settings, trials, n), n, memory);
+  }
+  const Known known = WhatIsKnown(settings, trials, number);
+  if (known.results.size() < kStartup || memory.hyper.empty()) return SpreadPoint(settings, number);
+  Model model(DataOf(known.results, Chosen(known.results, kMostPoints)), Hyper(memory.hyper));
+  model.Believe(known.pending);
+
+  Rng rng(settings.seed, static_cast<uint64_t>(number), kDraw);
+  const MatrixXd candidates = Candidates(model.data(), rng);
+  const VectorXd reluctance = model.Reluctance(candidates);
+  std::vector<Eigen::Index> order(static_cast<size_t>(candidates.rows()));
+  std::iota(order.begin(), order.end(), Eigen::Index{0});
+  std::ranges::stable_sort(order, {}, [&](Eigen::Index i) { return reluctance[i]; });
+
+  const auto function = [&](const std::vector<double>& x, std::vector<double>& gradient) {
+    return model.Reluctance(x, gradient);
+  };
+  std::vector<double> best;
+  double least = 0;
+  for (int climb = 0; climb < kClimbs; ++climb) {
+    double value = 0;
+    std::vector<double> top =
+        Minimize(function, Row(candidates, order[static_cast<size_t>(climb)]), 0, 1, 20, &value);
+    if (best.empty() || value < least) {
+      least = value;
+      best = std::move(top);
+    }
+  }
+  return best;
+}
+
+}  // namespace sweep

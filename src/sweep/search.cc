@@ -1,0 +1,138 @@
+#include "sweep/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sweep/rng.h"
+
+namespace sweep {
+
+using base::Invalid;
+using base::Result;
+
+namespace {
+
+constexpr int kMostTrials = 100'000;
+constexpr uint64_t kRandomDraw = 1, kSpreadShift = 2;
+
+}  // namespace
+
+std::string_view Name(State state) {
+  switch (state) {
+    case State::kRunning:
+      return "running";
+    case State::kComplete:
+      return "complete";
+    case State::kPruned:
+      return "pruned";
+    case State::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+std::vector<double> UnitsOf(const Space& space, const Point& point) {
+  std::vector<double> units(space.size());
+  for (size_t i = 0; i < space.size(); ++i) units[i] = ToUnit(space[i], point[i]);
+  return units;
+}
+
+Known WhatIsKnown(const Settings& settings, const std::vector<Trial>& trials, int number) {
+  Known known;
+  known.results.reserve(trials.size());
+  for (const Trial& trial : trials) {
+    if (trial.number >= number) continue;
+    const bool in_window = !settings.async && trial.number > number - settings.window;
+    if (in_window || trial.state == State::kRunning) {
+      known.pending.push_back(&trial.units);
+    } else if (trial.value && trial.state != State::kFailed) {
+      const double loss = Loss(settings, *trial.value);
+      if (std::isnan(loss)) continue;
+      known.results.push_back(
+          {&trial.units, loss, trial.number, trial.reports, trial.state == State::kPruned});
+    }
+  }
+  return known;
+}
+
+std::vector<double> RandomPoint(const Settings& settings, int number) {
+  Rng rng(settings.seed, static_cast<uint64_t>(number), kRandomDraw);
+  std::vector<double> point(settings.space.size());
+  for (double& unit : point) unit = rng.Uniform();
+  return point;
+}
+
+// Steps by powers of the root of x^(d+1) = x + 1, from a start that the seed shifts: low
+// discrepancy in any number of dimensions (Roberts' R sequence).
+std::vector<double> SpreadPoint(const Settings& settings, int number) {
+  const size_t dimensions = settings.space.size();
+  double root = 2;
+  for (int i = 0; i < 40; ++i)
+    root = std::pow(1 + root, 1.0 / (static_cast<double>(dimensions) + 1));
+  Rng rng(settings.seed, 0, kSpreadShift);
+  std::vector<double> point(dimensions);
+  double step = 1;
+  for (double& unit : point) {
+    step /= root;
+    unit = std::fmod(rng.Uniform() + step * (number + 1), 1.0);
+  }
+  return point;
+}
+
+Point GridPoint(const Space& space, int number) {
+  Point point(space.size());
+  size_t rest = static_cast<size_t>(number);
+  for (size_t i = space.size(); i-- > 0;) {
+    const size_t cells = Cells(space[i]);
+    point[i] = static_cast<double>(rest % cells);
+    if (space[i].kind == Kind::kInt) point[i] += space[i].low;
+    rest /= cells;
+  }
+  return point;
+}
+
+Result<int> GridSize(const Space& space) {
+  double size = 1;
+  for (const Parameter& parameter : space) {
+    const size_t cells = Cells(parameter);
+    if (cells == 0) {
+      return Invalid(
+          fmt::format("{}: a grid needs values, not a range of numbers: --param {}=0.1,0.01, or "
+                      "another --algorithm",
+                      parameter.name, parameter.name));
+    }
+    size *= static_cast<double>(cells);
+  }
+  if (size > kMostTrials) {
+    return Invalid(fmt::format("the grid has {:.0f} points, more than {}", size, kMostTrials));
+  }
+  return static_cast<int>(size);
+}
+
+Result<> CheckSettings(const Settings& settings) {
+  TRY(CheckSpace(settings.space));
+  if (settings.algorithm == Algorithm::kGrid) TRY(GridSize(settings.space));
+  if (settings.algorithm == Algorithm::kGp) {
+    for (const Parameter& parameter : settings.space) {
+      if (parameter.kind == Kind::kChoice && !parameter.ordered && parameter.choices.size() > 2) {
+        return Invalid(
+            fmt::format("{}: a Gaussian process is for numbers, not for {}: use --algorithm tpe",
+                        parameter.name, Describe(parameter)));
+      }
+    }
+    if (settings.space.size() > 20) {
+      return Invalid("a Gaussian process is for 20 parameters at most: use --algorithm tpe");
+    }
+  }
+  if (settings.trials < 1 || settings.trials > kMostTrials) {
+    return Invalid(fmt::format("the number of trials must be from 1 to {}", kMostTrials));
+  }
+  if (settings.window < 1 || settings.window > 1000) {
+    return Invalid("the window must be from 1 to 1000");
+  }
+  return {};
+}
+
+}  // namespace sweep

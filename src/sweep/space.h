@@ -1,0 +1,75 @@
+// What a sweep searches: parameters, the values they may take, and how people write them.
+//
+//   lr=1e-4..1e-1          a number in between; log:1e-4..1e-1 evenly over the magnitudes
+//   units=16..256          a whole number, both ends included (int: says so, float: says
+//   otherwise);
+//                          log:16..256 as above
+//   layers=1,2,3           one of these; numbers in rising or falling order count as ordered
+//   optimizer=adam,sgd     one of these
+//
+// A value is kept as one number: itself, or for a choice its place among the choices. Searchers
+// see every parameter as the interval [0, 1].
+//
+// Values only; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace sweep {
+
+inline constexpr size_t kMostParameters = 64;
+inline constexpr size_t kMostChoices = 1000;
+inline constexpr size_t kMostText = 200;  // bytes of a choice, or of a name
+
+enum class Kind { kFloat, kInt, kChoice };
+
+struct Parameter {
+  std::string name;
+  Kind kind = Kind::kFloat;
+  double low = 0;  // of numbers: both ends are included
+  double high = 0;
+  bool log = false;
+  std::vector<std::string> choices;
+  bool ordered = false;  // choices that are numbers in order
+
+  bool operator==(const Parameter&) const = default;
+};
+
+using Space = std::vector<Parameter>;
+using Point = std::vector<double>;  // a value for each parameter of a space, in its order
+
+// "NAME=VALUES" as above.
+base::Result<Parameter> ParseParameter(std::string_view text);
+// The part after the '='.
+base::Result<Parameter> ParseValues(const std::string& name, std::string_view values);
+// A choice of these texts.
+base::Result<Parameter> ChoiceOf(const std::string& name, std::vector<std::string> choices);
+// What holds for all of them together: a name once, and once as a variable.
+base::Result<> CheckSpace(const Space& space);
+
+// The same in the grammar above, for people and for files.
+std::string Describe(const Parameter& parameter);
+
+// How many values there are; 0: any number of them.
+size_t Cells(const Parameter& parameter);
+double ToUnit(const Parameter& parameter, double value);
+// The nearest value that there is. Numbers that are not whole have six digits: enough for any
+// training, and short enough for the name of a directory.
+double FromUnit(const Parameter& parameter, double unit);
+
+std::string Text(const Parameter& parameter, double value);
+// The value that a text means, or an error that says what would be one.
+base::Result<double> ValueFrom(const Parameter& parameter, std::string_view text);
+
+// {"lr": 0.01, "optimizer": "adam"}: numbers as numbers.
+base::JsonObject ToJson(const Space& space, const Point& point);
+
+// "lr" -> "TRAINYARD_PARAM_LR", "batch-size" -> "TRAINYARD_PARAM_BATCH_SIZE"
+std::string VariableOf(const Parameter& parameter);
+
+}  // namespace sweep
