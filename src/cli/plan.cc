@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "cli/code_files.h"
 #include "cli/manifest.h"
+#include "cli/python.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -66,23 +67,6 @@ std::string NameFrom(const std::string& path) {
   return name;
 }
 
-Result<std::string> ChoosePython(const Args& args) {
-  if (args.Has("python")) {
-    const std::string found = io::FindProgram(args.Get("python"));
-    if (found.empty())
-      return Invalid(fmt::format("--python {}: not a program that can be run", args.Get("python")));
-    return io::AbsolutePath(found);
-  }
-  if (const char* env = std::getenv("VIRTUAL_ENV"); env && *env) {
-    const std::string found = io::FindProgram(std::string(env) + "/bin/python");
-    if (!found.empty()) return found;
-  }
-  const std::string found = io::FindProgram("python3");
-  if (found.empty())
-    return Invalid("no python3 on PATH: install Python 3, or name one with --python");
-  return io::AbsolutePath(found);
-}
-
 // Whether a container runs `python` or `python3` by that name alone, and so the job's Python.
 bool UsesPython(const api::Job& job) {
   return std::ranges::any_of(job.spec.replicas, [](const auto& entry) {
@@ -92,26 +76,6 @@ bool UsesPython(const api::Job& job) {
     const base::Json& program = command->get_array().front();
     return program == base::Json("python") || program == base::Json("python3");
   });
-}
-
-// Asks the Python where the module is, without importing it (an import takes seconds).
-Result<> CheckTensorFlow(const std::string& python) {
-  const io::Spawn probe{.argv = {python, "-c",
-                                 "import importlib.util, sys; sys.exit(0 if "
-                                 "importlib.util.find_spec('tensorflow') else 3)"},
-                        .env = io::Environment()};
-  const pid_t pid = TRY(io::Start(probe));
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
-    return Invalid(
-        fmt::format("{} has no TensorFlow: pip install tensorflow-cpu into it, activate another "
-                    "environment, or use --python",
-                    python));
-  }
-  if (status != 0)
-    return Invalid(fmt::format("{} does not run Python code: name another with --python", python));
-  return {};
 }
 
 Result<std::string> ReadUserFile(const std::string& what, const std::string& path, size_t limit) {
@@ -301,7 +265,7 @@ Result<Plan> MakePlan(const Args& args) {
   TRY(CheckRunsHere(plan));
   const bool speaks_of_tensorflow = plan.script_text.find("tensorflow") != std::string::npos ||
                                     plan.script_text.find("keras") != std::string::npos;
-  if (speaks_of_tensorflow && plan.command_text.empty()) TRY(CheckTensorFlow(plan.run.python));
+  if (speaks_of_tensorflow && plan.command_text.empty()) TRY(FindTensorFlow(plan.run.python));
   return plan;
 }
 

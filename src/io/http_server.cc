@@ -11,6 +11,7 @@
 #include <csignal>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 #include <vector>
@@ -19,6 +20,8 @@
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -54,7 +57,7 @@ class Connection;
 // What the connections of a server share.
 struct Shared {
   HttpServer::Options options;
-  ServerHandler handler;
+  LaterHandler handler;
   std::function<void(const std::shared_ptr<Connection>&)> closed;
   std::array<char, size_t{64} << 10> buffer;  // for reading, between two statements
   bool stopping = false;
@@ -74,6 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (!socket_.is_open()) return;
     error_code ignored;
     socket_.close(ignored);
+    work_.reset();
     shared_.closed(shared_from_this());
   }
 
@@ -90,12 +94,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Steady::time_point deadline() const { return deadline_; }
 
  private:
-  enum class Phase { kFresh, kIdle, kHead, kBody, kAnswer, kLast };
+  enum class Phase { kFresh, kIdle, kHead, kBody, kWork, kAnswer, kLast };
 
   void Enter(Phase phase) {
     const HttpServer::Options& options = shared_.options;
     const base::Duration limit = phase == Phase::kIdle     ? options.idle_time
                                  : phase == Phase::kBody   ? options.body_time
+                                 : phase == Phase::kWork   ? options.work_time
                                  : phase == Phase::kAnswer ? options.answer_time
                                  : phase == Phase::kLast   ? kLinger
                                                            : options.head_time;
@@ -128,6 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       switch (parser_.state()) {
         case HttpParser::State::kDone:
           Answer();
+          if (phase_ == Phase::kWork) return;  // Complete goes on
           break;
         case HttpParser::State::kRefused:
           Send(parser_.Refusal(), {.last = true});
@@ -141,8 +147,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Answer() {
     const bool keep = parser_.keep_alive() && !shared_.stopping;
-    const ServerRequest request = parser_.Take();
-    Send(shared_.handler(request), {.head_only = request.method == "HEAD", .last = !keep});
+    ServerRequest request = parser_.Take();
+    const WireOptions options{.head_only = request.method == "HEAD", .last = !keep};
+    Enter(Phase::kWork);
+    work_.emplace(socket_.get_executor());
+    at_once_ = true;
+    shared_.handler(std::move(request),
+                    Reply([self = shared_from_this(), options](ServerResponse response) {
+                      asio::dispatch(self->socket_.get_executor(),
+                                     [self, options, response = std::move(response)] {
+                                       self->Complete(response, options);
+                                     });
+                    }));
+    at_once_ = false;
+  }
+
+  void Complete(const ServerResponse& response, WireOptions options) {
+    work_.reset();
+    if (!socket_.is_open()) return;
+    options.last = options.last || shared_.stopping;
+    Send(response, options);
+    if (!at_once_) Advance();
   }
 
   void Send(const ServerResponse& response, WireOptions options) {
@@ -197,6 +222,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string out_;  // answer under way
   size_t sent_ = 0;  // of it
   bool last_ = false;
+  bool at_once_ = false;  // the handler is being called
+  // Keeps the loop going while only a Reply is waited for.
+  std::optional<asio::executor_work_guard<Executor>> work_;
   Phase phase_ = Phase::kFresh;
   Steady::time_point deadline_;
 };
@@ -205,7 +233,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class HttpServer::Loop {
  public:
-  Loop(Options options, ServerHandler handler)
+  Loop(Options options, LaterHandler handler)
       : shared_{.options = std::move(options),
                 .handler = std::move(handler),
                 .closed = [this](const auto& connection) { Forget(connection); }} {}
@@ -352,7 +380,14 @@ class HttpServer::Loop {
   std::jthread thread_;
 };
 
-Result<HttpServer> HttpServer::Listen(Options options, ServerHandler handler) try {
+Result<HttpServer> HttpServer::Listen(Options options, ServerHandler handler) {
+  return ListenLater(std::move(options),
+                     [handler = std::move(handler)](ServerRequest request, Reply reply) mutable {
+                       reply(handler(request));
+                     });
+}
+
+Result<HttpServer> HttpServer::ListenLater(Options options, LaterHandler handler) try {
   auto loop = std::make_unique<Loop>(std::move(options), std::move(handler));
   TRY(loop->Bind());
   loop->Start();

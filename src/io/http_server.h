@@ -2,7 +2,9 @@
 //
 // For small pages asked for by machines and by people nearby: metrics, health, a local page, models
 // in JSON. HTTP/1.1 with keep-alive and pipelining, no TLS. The handler is called on that thread,
-// one request at a time, and must not block: while it works, nobody else is answered.
+// one request at a time, and must not block: while it works, nobody else is answered. One that
+// needs time takes a Reply, goes back at once, and answers when it can; a connection's requests are
+// answered in their order all the same, since the next one is not read before.
 //
 // Clients are strangers. Requests are read strictly (http_parse.h has the rules; a wrong one gets
 // one answer and the connection is closed), sizes and times are bounded, and who does not take his
@@ -34,11 +36,13 @@ class HttpServer {
     base::Duration head_time = std::chrono::seconds(10);    // from a request's first byte
     base::Duration idle_time = std::chrono::seconds(60);    // between two requests
     base::Duration body_time = std::chrono::seconds(60);    // for a whole body
+    base::Duration work_time = std::chrono::minutes(5);     // for a Reply to come
     base::Duration answer_time = std::chrono::seconds(60);  // to take a whole answer
   };
 
   // Listens when it returns. kTaken: another program has the port.
   static base::Result<HttpServer> Listen(Options options, ServerHandler handler);
+  static base::Result<HttpServer> ListenLater(Options options, LaterHandler handler);
   HttpServer(HttpServer&&) noexcept;
   HttpServer& operator=(HttpServer&&) noexcept;
   ~HttpServer();  // stops
@@ -46,8 +50,8 @@ class HttpServer {
   uint16_t port() const;
 
   // Takes no more connections, answers the requests that are here already, gives clients up to two
-  // seconds to take their answers, and returns when the thread has ended. Not from the handler. A
-  // second call does nothing.
+  // seconds to get and take their answers, and returns when the thread has ended. Not from the
+  // handler. A second call does nothing.
   void Stop();
 
  private:
