@@ -1,9 +1,10 @@
-// trainyard-server: what `trainyard serve` becomes. Its one argument is JSON (serve/server.h),
-// checked and completed by `trainyard serve`.
+// trainyard-server: what `trainyard serve` and `trainyard predict` become. Its one argument is JSON
+// (serve/server.h, serve/client.h), checked and completed by them.
 #include <csignal>
 #include <cstdio>
 
 #include "base/json.h"
+#include "serve/client.h"
 #include "serve/server.h"
 
 namespace {
@@ -30,6 +31,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto json = base::ParseJson(argv[1]);
+  if (json && base::Find(*json, "predict"))
+    return serve::AskOnce(serve::QuestionFromJson(base::At(*json, "predict")));
   const auto options = json ? serve::OptionsFromJson(*json) : std::unexpected(json.error());
   if (!options) {
     fprintf(stderr, "trainyard: %s\n", options.error().text().c_str());

@@ -23,6 +23,7 @@ int SuspendCommand(const Args& args);
 int StopCommand(const Args& args);
 int DeleteCommand(const Args& args);
 int FetchCommand(const Args& args);
+int PredictCommand(const Args& args);
 int ServeCommand(const Args& args);
 int WaitCommand(const Args& args);
 int DoctorCommand(const Args& args);

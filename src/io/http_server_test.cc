@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -409,6 +410,41 @@ TEST(HttpServer, GoesOnWhenDescriptorsAreThereAgain) {
   fill.clear();
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(BodyOf(starved.Answer()), "GET /b ");
+}
+
+TEST(HttpServer, AnswersThatComeLaterFromOtherThreadsKeepTheirOrder) {
+  std::vector<std::jthread> threads;
+  auto server = *HttpServer::ListenLater({}, [&](ServerRequest request, Reply reply) {
+    threads.emplace_back(
+        [path = request.path, reply = std::move(reply)]() mutable { reply({.body = path + ";"}); });
+  });
+  Client client(server.port());
+  client.Send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.Answer().ends_with("/1;"));
+  EXPECT_TRUE(client.Answer().ends_with("/2;"));
+  server.Stop();
+}
+
+TEST(HttpServer, AnAnswerThatNobodyGivesIsAnErrorOfOurs) {
+  auto server = *HttpServer::ListenLater({}, [](ServerRequest, Reply) {});
+  Client client(server.port());
+  client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.Answer().starts_with("HTTP/1.1 500 "));
+}
+
+TEST(HttpServer, AStopWaitsForAnswersThatAreStillToCome) {
+  std::optional<Reply> kept;
+  std::binary_semaphore asked(0);
+  auto server = *HttpServer::ListenLater({}, [&](ServerRequest, Reply reply) {
+    kept.emplace(std::move(reply));
+    asked.release();
+  });
+  Client client(server.port());
+  client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  asked.acquire();
+  std::jthread stopping([&] { server.Stop(); });
+  (*kept)({.body = "late"});
+  EXPECT_TRUE(client.Rest().ends_with("late"));
 }
 
 TEST(HttpServer, ListensToBothKindsOfAddresses) {

@@ -10,6 +10,7 @@
 #include "serve/predict_json.h"
 #include "serve/tensor_proto.h"
 #include "serving.pb.h"
+#include "web.h"
 
 namespace serve {
 namespace {
@@ -144,6 +145,31 @@ Answer<> Judge(const Models& models, Target target, std::string_view text, bool 
   return {};
 }
 
+// The page to try a model, which may load nothing from elsewhere and run nothing but its own
+// script.
+std::optional<ServerResponse> Page(std::string_view path) {
+  ServerResponse out;
+  if (path == "/") {
+    out.content_type = "text/html; charset=utf-8";
+    out.body = web::kTryHtml;
+  } else if (path == "/try.css") {
+    out.content_type = "text/css; charset=utf-8";
+    out.body = web::kTryCss;
+  } else if (path == "/try.js") {
+    out.content_type = "text/javascript; charset=utf-8";
+    out.body = web::kTryJs;
+  } else {
+    return std::nullopt;
+  }
+  out.headers = {{"Content-Security-Policy",
+                  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                  "img-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+                 {"X-Content-Type-Options", "nosniff"},
+                 {"Referrer-Policy", "no-referrer"},
+                 {"Cache-Control", "no-cache"}};
+  return out;
+}
+
 }  // namespace
 
 Answer<ModelPath> ParseModelPath(std::string_view path) {
@@ -194,6 +220,11 @@ Answer<std::string> RestFront::GetModel(std::string_view path) const {
 ServerResponse RestFront::Get(const io::ServerRequest& request) const {
   const std::string_view path = request.path;
   if (path.starts_with(kModels)) return ToResponse(GetModel(path.substr(kModels.size())));
+  if (path == "/v1/models") {
+    JsonArray names;
+    for (const std::string& name : models_.names()) names.emplace_back(name);
+    return ToResponse(base::IndentedJson(JsonObject{{"models", std::move(names)}}));
+  }
   if (path == "/metrics" || path == "/monitoring/prometheus/metrics")
     return {.content_type = std::string(base::Metrics::kContentType), .body = counters_.Text()};
   return ToResponse(Refused(Code::kNotFound, "there is nothing here"));
@@ -230,6 +261,9 @@ void RestFront::Handle(io::ServerRequest request, io::Reply reply) {
                             : found ? 503
                                     : HttpStatusOf(found.error().code),
                   .body = ready ? "ready\n" : "not ready\n"});
+  }
+  if (get) {
+    if (auto page = Page(request.path)) return reply(std::move(*page));
   }
   if (const auto allowed = guard_.CheckHttp(request); !allowed)
     return reply(ToResponse(std::unexpected(allowed.error())));

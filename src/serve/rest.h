@@ -3,6 +3,8 @@
 //   GET  /v1/models/M[/versions/N|/labels/L]             status
 //   GET  /v1/models/M[/versions/N|/labels/L]/metadata
 //   POST /v1/models/M[/versions/N|/labels/L]:predict     and :classify, :regress
+//   GET  /v1/models                                      their names
+//   GET  /                                               the page to try a model, without a token
 //   GET  /healthz  /readyz  /readyz/M                    without a token
 //   GET  /metrics  /monitoring/prometheus/metrics
 //

@@ -83,6 +83,17 @@ def text():
     ask("text", "serving_default", text=[b"hello", "grüße".encode(), b""])
 
 
+def hostile():
+    """Names that would do harm if a page took them for markup."""
+    name = "<img src=x onerror=\"document.title='owned'\">"
+
+    @tf.function(input_signature=[spec([None], tf.string, "text")])
+    def predict(text):
+        return {name: text}
+
+    save("hostile", tf.Module(), **{"serving_default": predict, name: predict})
+
+
 def many():
     module = tf.Module()
     module.scale = tf.Variable(3.0)
@@ -139,6 +150,6 @@ def examples():
         builder.save()
 
 
-for make in (dense, conv, text, many, types, examples):
+for make in (dense, conv, text, hostile, many, types, examples):
     make()
 (out / "expected.json").write_text(json.dumps(expected))
