@@ -278,9 +278,9 @@ async function look() {
     throw new Error("No version of this model is served" + (why ? ": " + why.status.error_message : " yet."));
   }
   if (ready[0] === version) return;
+  const metadata = await call(modelPath() + "/versions/" + ready[0] + "/metadata");
   version = ready[0];
   at("version").textContent = "version " + version;
-  const metadata = await call(modelPath() + "/versions/" + version + "/metadata");
   const found = metadata.metadata.signature_def.signature_def;
   if (JSON.stringify(found) === JSON.stringify(signatures)) return predict(); // the same question to the new one
   signatures = found;

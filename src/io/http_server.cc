@@ -66,7 +66,9 @@ struct Shared {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Socket socket, Shared& shared)
-      : socket_(std::move(socket)), shared_(shared), parser_(shared.options.limits) {}
+      : socket_(std::move(socket)), shared_(shared), parser_(shared.options.limits) {
+    if (shared.options.identity) tls_.emplace(shared.options.identity, socket_.native_handle());
+  }
 
   void Start() {
     Enter(Phase::kFresh);
@@ -116,12 +118,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void Read() {
+    if (tls_) return ReadTls();
     error_code error;
     const size_t size = socket_.read_some(asio::buffer(shared_.buffer), error);
     if (error == asio::error::would_block) return Wait(Socket::wait_read);
     if (error) return Close();  // or the client closed
     if (phase_ == Phase::kLast) return Wait(Socket::wait_read);
     in_.append(shared_.buffer.data(), size);
+    Advance();
+  }
+
+  void ReadTls() {
+    const size_t before = in_.size();
+    switch (tls_->Read(in_)) {
+      case TlsConnection::Now::kWaitToWrite:  // in the handshake; Advance finds nothing and reads
+                                              // on
+        return Wait(Socket::wait_write);
+      case TlsConnection::Now::kOver:
+        return Close();
+      default:
+        break;
+    }
+    if (phase_ == Phase::kLast) in_.clear();
+    if (phase_ == Phase::kLast || in_.size() == before) return Wait(Socket::wait_read);
     Advance();
   }
 
@@ -180,7 +199,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool Flush() {
     while (sent_ < out_.size()) {
       error_code error;
-      sent_ += socket_.write_some(asio::buffer(out_) + sent_, error);
+      if (tls_) {
+        error = WriteTls();
+      } else {
+        sent_ += socket_.write_some(asio::buffer(out_) + sent_, error);
+      }
       if (error == asio::error::would_block) {
         Wait(Socket::wait_write);
         return false;
@@ -193,6 +216,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string().swap(out_);
     sent_ = 0;
     return true;
+  }
+
+  error_code WriteTls() {
+    switch (tls_->Write(std::string_view(out_).substr(sent_), sent_)) {
+      case TlsConnection::Now::kDone:
+        return {};
+      case TlsConnection::Now::kWaitToWrite:
+        return asio::error::would_block;
+      default:
+        return asio::error::connection_aborted;
+    }
   }
 
   void WaitForMore() {
@@ -209,6 +243,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // the answer. So only our direction is closed, and what still comes is dropped for a while.
   void Linger() {
     error_code ignored;
+    if (tls_) tls_->Finish();
     socket_.shutdown(Socket::shutdown_send, ignored);
     std::string().swap(in_);
     Enter(Phase::kLast);
@@ -216,6 +251,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   Socket socket_;
+  std::optional<TlsConnection> tls_;
   Shared& shared_;
   HttpParser parser_;
   std::string in_;   // not yet parsed

@@ -110,10 +110,17 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
                                   .may_reload = guard.has_token() || IsLoopback(options.host)},
                                  models, guard);
   if (!grpc) return Refuse(grpc.error().text());
+  std::shared_ptr<const io::TlsIdentity> identity;
+  if (!options.certificate.empty()) {
+    auto made = io::TlsIdentity::Make(options.certificate, options.key);
+    if (!made) return Refuse(made.error().text());
+    identity = std::move(*made);
+  }
   auto http = io::HttpServer::ListenLater({.address = options.host,
                                            .port = options.rest_port,
                                            .limits = {.body = options.most_bytes},
-                                           .connections = 4096},
+                                           .connections = 4096,
+                                           .identity = identity},
                                           [&](io::ServerRequest request, io::Reply reply) {
                                             rest.Handle(std::move(request), std::move(reply));
                                           });

@@ -4,8 +4,10 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -197,14 +199,16 @@ def test_malformed_requests_are_refused_one_by_one(yard, version, models):
 
 
 def test_too_many_at_once_are_told_to_come_back(yard, version, models):
-    with Served(yard, version, models / "conv", "--queue", 1, "--batch", 1) as served:
-        body = json.dumps({"instances": [[[[0.5]] * 28] * 28] * 200})
+    with Served(yard, version, models / "dense", "--queue", 1, "--batch", 1) as served:
+        runtime, = served.runtimes()
+        yard.kill(runtime, sig=signal.SIGSTOP)  # so that what is asked now waits
         statuses = []
-        import threading
-        threads = [threading.Thread(target=lambda: statuses.append(served.ask("POST", "/v1/models/conv:predict", body)[0]))
-                   for _ in range(12)]
+        threads = [threading.Thread(target=lambda: statuses.append(served.post("/v1/models/dense:predict", {"instances": [[1, 2, 3, 4]]})[0]))
+                   for _ in range(8)]
         for thread in threads:
             thread.start()
+        wait_for(lambda: statuses.count(429) >= 5, "refused", 30)  # one or two are with the runtime, one waits
+        yard.kill(runtime, sig=signal.SIGCONT)
         for thread in threads:
             thread.join()
         assert set(statuses) == {200, 429}, statuses
