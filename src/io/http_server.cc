@@ -48,7 +48,6 @@ using Steady = std::chrono::steady_clock;
 using Timer = asio::basic_waitable_timer<Steady, asio::wait_traits<Steady>, Executor>;
 
 constexpr base::Duration kSweep = std::chrono::milliseconds(500);
-constexpr base::Duration kDrain = std::chrono::seconds(2);   // for answers under way at a stop
 constexpr base::Duration kLinger = std::chrono::seconds(1);  // for the last answer to arrive
 constexpr int kAcceptsATurn = 64;
 
@@ -89,7 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const bool waiting = idle() || phase_ == Phase::kHead;
     if (waiting && socket_.available(ignored) == 0) return Close();
     if (phase_ == Phase::kAnswer) last_ = true;
-    deadline_ = std::min(deadline_, Steady::now() + kDrain);
+    deadline_ = std::min(deadline_, Steady::now() + shared_.options.drain_time);
   }
 
   bool idle() const { return phase_ == Phase::kFresh || phase_ == Phase::kIdle; }
@@ -107,7 +106,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                  : phase == Phase::kLast   ? kLinger
                                                            : options.head_time;
     phase_ = phase;
-    deadline_ = Steady::now() + (shared_.stopping ? std::min(limit, kDrain) : limit);
+    deadline_ = Steady::now() + (shared_.stopping ? std::min(limit, options.drain_time) : limit);
   }
 
   void Wait(Socket::wait_type readiness) {

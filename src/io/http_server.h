@@ -41,6 +41,7 @@ class HttpServer {
     base::Duration body_time = std::chrono::seconds(60);    // for a whole body
     base::Duration work_time = std::chrono::minutes(5);     // for a Reply to come
     base::Duration answer_time = std::chrono::seconds(60);  // to take a whole answer
+    base::Duration drain_time = std::chrono::seconds(2);    // for all of that, once it stops
   };
 
   // Listens when it returns. kTaken: another program has the port.
@@ -52,9 +53,9 @@ class HttpServer {
 
   uint16_t port() const;
 
-  // Takes no more connections, answers the requests that are here already, gives clients up to two
-  // seconds to get and take their answers, and returns when the thread has ended. Not from the
-  // handler. A second call does nothing.
+  // Takes no more connections, answers the requests that are here already, gives
+  // clients drain_time to get and take their answers, and returns when the thread has ended. Not
+  // from the handler. A second call does nothing.
   void Stop();
 
  private:

@@ -130,7 +130,8 @@ int AskOnce(const Question& question) {
   const auto image = DecodeImage(*bytes, question.index);
   if (!image) return Fail(question.image + ": " + image.error().text());
   std::string token, ca;
-  for (const auto& [file, to] : {std::pair(question.token_file, &token), {question.ca_file, &ca}}) {
+  for (const auto& [file, to] :
+       {std::pair(question.token_file, &token), std::pair(question.ca_file, &ca)}) {
     if (file.empty()) continue;
     const auto text = io::ReadFile(file, 1 << 20);
     if (!text) return Fail(text.error().text());

@@ -301,16 +301,4 @@ bool Models::ready() const {
   });
 }
 
-void Models::Drain(base::Duration patience) {
-  const auto until = Steady::now() + patience;
-  std::unique_lock lock(mutex_);
-  const auto idle = [&] {
-    return std::ranges::all_of(models_, [](const auto& entry) {
-      return std::ranges::all_of(entry.second.loaded,
-                                 [](const auto& loaded) { return loaded.second->idle(); });
-    });
-  };
-  while (!idle() && Steady::now() < until) changed_.wait_for(lock, std::chrono::milliseconds(5));
-}
-
 }  // namespace serve

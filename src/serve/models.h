@@ -56,8 +56,6 @@ class Models {
   std::vector<std::string> names() const;
   // That each model has a version that answers.
   bool ready() const;
-  // Waits until no request is under way.
-  void Drain(base::Duration patience);
 
  private:
   struct Tried {

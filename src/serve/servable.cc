@@ -303,9 +303,4 @@ bool Servable::ready() const {
   return runtime_ && !broken_;
 }
 
-bool Servable::idle() const {
-  const std::lock_guard lock(mutex_);
-  return batcher_.waiting() == 0 && (running_ == 0 || broken_);
-}
-
 }  // namespace serve

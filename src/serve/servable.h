@@ -56,8 +56,6 @@ class Servable : public std::enable_shared_from_this<Servable> {
 
   // Whether a runtime is there to answer.
   bool ready() const;
-  // No request waits or is being worked on.
-  bool idle() const;
 
  private:
   Servable(const Engine& engine, std::string model, int64_t version, Counters& counters);

@@ -1,6 +1,7 @@
 #include "serve/server.h"
 
 #include <cstdio>
+#include <thread>
 
 #include <fmt/core.h>
 
@@ -120,7 +121,8 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
                                            .port = options.rest_port,
                                            .limits = {.body = options.most_bytes},
                                            .connections = 4096,
-                                           .identity = identity},
+                                           .identity = identity,
+                                           .drain_time = kDrain},
                                           [&](io::ServerRequest request, io::Reply reply) {
                                             rest.Handle(std::move(request), std::move(reply));
                                           });
@@ -143,9 +145,10 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
     }
     say("stopping: answering the requests that are here");
   }
-  (*grpc)->Stop(kDrain);
-  models.Drain(kDrain);
+  // Both at once: each has clients that wait for the other's models.
+  std::jthread stopping([&] { (*grpc)->Stop(kDrain); });
   http->Stop();
+  stopping.join();
   return status;
 }
 

@@ -22,7 +22,7 @@ struct ServerOptions {
   base::Duration poll = std::chrono::seconds(1);
   std::string token;             // empty: none is asked for
   std::string certificate, key;  // PEM; empty: no TLS
-  bool json = false;  // says what happens in JSON
+  bool json = false;             // says what happens in JSON
   Engine engine;
 };
 
