@@ -99,8 +99,10 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
   };
   Counters counters;
   const Guard guard(options.token, options.host);
-  Models models(options.engine, counters,
-                {.poll = options.poll, .config_file = options.config_file, .say = say});
+  auto keeper = std::make_unique<Models>(
+      options.engine, counters,
+      Models::Options{.poll = options.poll, .config_file = options.config_file, .say = say});
+  Models& models = *keeper;
   RestFront rest(models, counters, guard);
   // The ports first: whoever has them already, has them now.
   auto grpc = GrpcServer::Listen({.host = options.host,
@@ -149,6 +151,7 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
   std::jthread stopping([&] { (*grpc)->Stop(kDrain); });
   http->Stop();
   stopping.join();
+  keeper.reset();  // its last words go to the fronts, which must still be there
   return status;
 }
 
