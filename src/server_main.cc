@@ -2,6 +2,7 @@
 // (serve/server.h, serve/client.h), checked and completed by them.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/json.h"
 #include "serve/client.h"
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "trainyard-server: started by trainyard serve, not by hand\n");
     return 2;
   }
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // what matters of it we say ourselves, in one line
   const auto json = base::ParseJson(argv[1]);
   if (json && base::Find(*json, "predict"))
     return serve::AskOnce(serve::QuestionFromJson(base::At(*json, "predict")));

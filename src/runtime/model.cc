@@ -100,11 +100,14 @@ std::expected<tensor::Tensor, Failure> Model::Take(const TF_Tensor* from) const 
   return out;
 }
 
-// Strings that we made are ours to free; those that TensorFlow made go with their tensor.
+// Strings that we made are ours to free; those that TensorFlow made go with their tensor. An output
+// may be an input, in the same memory, so outputs go first; and if the model itself has kept one,
+// it stays.
 void Model::Free(std::vector<TF_Tensor*>& tensors, bool ours) const {
   for (TF_Tensor* each : tensors) {
     if (!each) continue;
-    if (ours && tf_.TensorType(each) == static_cast<int>(Type::kString)) {
+    if (ours && tf_.TensorType(each) == static_cast<int>(Type::kString) &&
+        tf_.TensorMaybeMove(each)) {
       auto* texts = static_cast<TF_TString*>(tf_.TensorData(each));
       const size_t count = tf_.TensorByteSize(each) / sizeof(TF_TString);
       for (size_t i = 0; i < count; ++i) tf_.StringDealloc(texts + i);
@@ -126,7 +129,6 @@ std::expected<std::string, Failure> Model::Run(const tensor::Run& run) const {
   tf_.SessionRun(session_, nullptr, ends.inputs.data(), inputs.data(),
                  static_cast<int>(inputs.size()), ends.outputs.data(), outputs.data(),
                  static_cast<int>(outputs.size()), nullptr, 0, nullptr, status.get());
-  Free(inputs, true);
   std::expected<std::string, Failure> answer;
   if (tf_.GetCode(status.get()) != 0) {
     answer = std::unexpected(Failure{tf_.GetCode(status.get()), tf_.Message(status.get())});
@@ -143,6 +145,7 @@ std::expected<std::string, Failure> Model::Run(const tensor::Run& run) const {
     if (answer) answer = tensor::EncodeTensors(taken);
   }
   Free(outputs, false);
+  Free(inputs, true);
   return answer;
 }
 

@@ -42,6 +42,7 @@ Result<TensorFlow> OpenTensorFlow(const std::string& directory) {
   find(out.SessionRun, "TF_SessionRun");
   find(out.AllocateTensor, "TF_AllocateTensor");
   find(out.DeleteTensor, "TF_DeleteTensor");
+  find(out.TensorMaybeMove, "TF_TensorMaybeMove");
   find(out.TensorData, "TF_TensorData");
   find(out.TensorByteSize, "TF_TensorByteSize");
   find(out.TensorType, "TF_TensorType");

@@ -48,6 +48,7 @@ struct TensorFlow {
                      TF_Buffer*, TF_Status*);
   TF_Tensor* (*AllocateTensor)(int, const int64_t*, int, size_t);
   void (*DeleteTensor)(TF_Tensor*);
+  TF_Tensor* (*TensorMaybeMove)(TF_Tensor*);  // itself, if nobody else has its memory
   void* (*TensorData)(const TF_Tensor*);
   size_t (*TensorByteSize)(const TF_Tensor*);
   int (*TensorType)(const TF_Tensor*);

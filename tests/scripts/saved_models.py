@@ -81,6 +81,8 @@ def text():
 
     save("text", tf.Module(), serving_default=predict)
     ask("text", "serving_default", text=[b"hello", "grüße".encode(), b""])
+    # Beyond what lies in the tensor itself: an output may be the very memory of an input.
+    ask("text", "serving_default", text=[b"long " * 100, b"short"])
 
 
 def hostile():
