@@ -12,6 +12,13 @@ namespace {
 
 constexpr size_t kDeepest = 128;
 
+// Quotes and brackets.
+constexpr auto kMarks = [] {
+  std::array<bool, 256> out{};
+  for (const unsigned char c : {'"', '[', ']', '{', '}'}) out[c] = true;
+  return out;
+}();
+
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 void AppendUtf8(uint32_t code, std::string& out) {
@@ -149,38 +156,75 @@ Answer<std::string> JsonCursor::String() {
   return Error("a string without an end");
 }
 
+// Steps over a string, without a look at what it says.
+bool JsonCursor::SkipString() {
+  while (++at_ < text_.size() && text_[at_] != '"') {
+    if (text_[at_] == '\\') ++at_;
+  }
+  if (at_ >= text_.size()) return false;
+  ++at_;
+  return true;
+}
+
 Answer<std::string_view> JsonCursor::Skip() {
-  Peek();
+  const char first = Peek();
   const size_t begin = at_;
+  if (first != '[' && first != '{' && first != '"') {
+    at_ = std::min(text_.find_first_of(" \n\t\r,:[]{}\"", at_), text_.size());
+    if (at_ == begin) return Error("a value expected");
+    return text_.substr(begin, at_ - begin);
+  }
   std::string open;
   do {
-    const char c = Peek();
+    while (at_ < text_.size() && !kMarks[static_cast<unsigned char>(text_[at_])]) ++at_;
+    if (at_ >= text_.size()) return Error("the text ends early");
+    const char c = text_[at_];
+    if (c == '"') {
+      if (!SkipString()) return Error("a string without an end");
+      continue;
+    }
+    ++at_;
     if (c == '[' || c == '{') {
       if (open.size() == kDeepest) return Error("brackets too deep");
       open += c == '[' ? ']' : '}';
-      ++at_;
-    } else if (c == ']' || c == '}') {
+    } else {
       if (open.empty() || open.back() != c) return Error("a bracket that does not fit");
       open.pop_back();
-      ++at_;
-    } else if (c == '"') {
-      while (++at_ < text_.size() && text_[at_] != '"') {
-        if (text_[at_] == '\\') ++at_;
-      }
-      if (at_ >= text_.size()) return Error("a string without an end");
-      ++at_;
-    } else if (c == 0) {
-      return Error("the text ends early");
-    } else if (c == ',' || c == ':') {
-      if (open.empty()) return Error("a value expected");
-      ++at_;
-    } else {
-      const size_t first = at_;
-      at_ = std::min(text_.find_first_of(" \n\t\r,:[]{}\"", at_), text_.size());
-      if (at_ == first) return Error("a value expected");
     }
   } while (!open.empty());
   return text_.substr(begin, at_ - begin);
+}
+
+// Up to 15 digits and a small power of ten are exact as doubles, so one operation rounds them
+// right.
+bool JsonCursor::ShortReal(double& value) {
+  static constexpr double kTens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  Peek();
+  const char* from = text_.data() + at_;
+  const char* const end = text_.data() + text_.size();
+  const bool negative = from < end && *from == '-';
+  if (negative) ++from;
+  const char* const first = from;
+  int64_t digits = 0;
+  while (from < end && IsDigit(*from) && from - first <= 15) digits = digits * 10 + (*from++ - '0');
+  ptrdiff_t count = from - first;
+  if (count == 0 || (*first == '0' && count > 1)) return false;
+  ptrdiff_t behind = 0;
+  if (from < end && *from == '.') {
+    const char* const point = ++from;
+    while (from < end && IsDigit(*from) && count + (from - point) <= 15)
+      digits = digits * 10 + (*from++ - '0');
+    behind = from - point;
+    count += behind;
+    if (behind == 0) return false;
+  }
+  if (count > 15 || from == end || (*from != ',' && *from != ']' && *from != '}' && *from != ' '))
+    return false;
+  const double size = static_cast<double>(digits) / kTens[behind];
+  value = negative ? -size : size;
+  at_ = static_cast<size_t>(from - text_.data());
+  return true;
 }
 
 void AppendJsonString(std::string_view text, std::string& out) {

@@ -24,6 +24,9 @@ class JsonCursor {
   Answer<std::string> String();
   // A number as it is written, of a valid form.
   Answer<std::string_view> Number();
+  // Steps over a number of the usual length, and reads it. False for any other, which is not
+  // touched.
+  bool ShortReal(double& value);
   Answer<bool> Bool();
   // Steps over a value of any kind, looking at its brackets only: its text.
   Answer<std::string_view> Skip();
@@ -31,6 +34,7 @@ class JsonCursor {
   std::unexpected<Status> Error(std::string_view what) const;
 
  private:
+  bool SkipString();
   bool EatWord(std::string_view word);
   Answer<> Escape(std::string& out);
 

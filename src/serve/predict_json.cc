@@ -141,6 +141,11 @@ class Filler {
   }
 
   Answer<> Number(JsonCursor& json) {
+    double value = 0;
+    if (end_.type == Type::kFloat && json.ShortReal(value)) {
+      Put(tensor_.bytes, static_cast<float>(value));
+      return {};
+    }
     const char next = json.Peek();
     if (next != '-' && next != 'N' && next != 'I' && (next < '0' || next > '9'))
       return json.Error(fmt::format("a number expected: {}", Describe(end_)));

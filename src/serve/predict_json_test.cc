@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 namespace serve {
@@ -91,6 +92,17 @@ TEST(PredictJson, NumbersMustFitTheirType) {
   memcpy(values, odd->at(0).bytes.data(), sizeof values);
   EXPECT_EQ(values[0], -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(values[1]));
+}
+
+TEST(PredictJson, NumbersOfAnyLengthAreReadAlike) {
+  for (const char* text :
+       {"0", "-0", "0.5", "-17.25", "123456789012345", "1234567890123456", "0.1234567890123",
+        "0.12345678901234567", "12345678901234567890", "3.4028234e38", "1e-5", "0.1"}) {
+    const auto read = Read(fmt::format(R"({{"inputs": [{}, {} ]}})", text, text), Taking({kX}));
+    ASSERT_TRUE(read) << text << " " << read.error().text;
+    const auto want = static_cast<float>(strtod(text, nullptr));
+    EXPECT_EQ(read->at(0), Of<float>(Type::kFloat, {2}, {want, want})) << text;
+  }
 }
 
 TEST(PredictJson, WhatIsWrongIsNamed) {
