@@ -11,7 +11,8 @@ SRC = ROOT / "src"
 
 # A third-party header is seen by one folder only: what it is for is said once, and it can be replaced there.
 OWNERS = {r"boost/json": "base", r"yaml\.h": "base", r"boost/(asio|beast)": "io", r"curl/": "io", r"openssl/": "io",
-          r"wslay/": "io", r"Eigen/": "sweep", r"CLI/": None, r"nlohmann": None}
+          r"wslay/": "io", r"Eigen/": "sweep", r"grpcpp/|google/protobuf|serving\.|tensorflow\.pb": "serve", r"png\.h": "serve",
+          r"CLI/": None, r"nlohmann": None}
 # Formatting is everywhere; tests use GoogleTest everywhere.
 SHARED = re.compile(r"fmt/|gtest/")
 

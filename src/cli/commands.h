@@ -24,6 +24,8 @@ int StopCommand(const Args& args);
 int DeleteCommand(const Args& args);
 int FetchCommand(const Args& args);
 int BoardCommand(const Args& args);
+int PredictCommand(const Args& args);
+int ServeCommand(const Args& args);
 int WaitCommand(const Args& args);
 int DoctorCommand(const Args& args);
 int InstallCommand(const Args& args);

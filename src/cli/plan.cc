@@ -77,26 +77,6 @@ bool UsesPython(const api::Job& job) {
   });
 }
 
-// Asks the Python where the module is, without importing it (an import takes seconds).
-Result<> CheckTensorFlow(const std::string& python) {
-  const io::Spawn probe{.argv = {python, "-c",
-                                 "import importlib.util, sys; sys.exit(0 if "
-                                 "importlib.util.find_spec('tensorflow') else 3)"},
-                        .env = io::Environment()};
-  const pid_t pid = TRY(io::Start(probe));
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
-    return Invalid(
-        fmt::format("{} has no TensorFlow: pip install tensorflow-cpu into it, activate another "
-                    "environment, or use --python",
-                    python));
-  }
-  if (status != 0)
-    return Invalid(fmt::format("{} does not run Python code: name another with --python", python));
-  return {};
-}
-
 Result<std::string> ReadUserFile(const std::string& what, const std::string& path, size_t limit) {
   auto text = io::ReadFile(path, limit);
   if (text) return text;
@@ -284,7 +264,7 @@ Result<Plan> MakePlan(const Args& args) {
   TRY(CheckRunsHere(plan));
   const bool speaks_of_tensorflow = plan.script_text.find("tensorflow") != std::string::npos ||
                                     plan.script_text.find("keras") != std::string::npos;
-  if (speaks_of_tensorflow && plan.command_text.empty()) TRY(CheckTensorFlow(plan.run.python));
+  if (speaks_of_tensorflow && plan.command_text.empty()) TRY(FindTensorFlow(plan.run.python));
   return plan;
 }
 

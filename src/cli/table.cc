@@ -48,6 +48,33 @@ std::vector<Flag> JobFlags() {
   };
 }
 
+std::vector<Flag> ServeFlags() {
+  return {
+      {"port", 0, "PORT", "for gRPC (default 8500; 0: any that is free)"},
+      {"rest-port", 0, "PORT", "for REST (default 8501; 0: any that is free)"},
+      {"name", 0, "NAME", "what the model is called (default: the job's or directory's name)"},
+      {"host", 0, "ADDRESS", "where to listen (default 127.0.0.1)"},
+      {"config", 0, "FILE",
+       "models, versions and labels, as TensorFlow Serving's --model_config_file; read again when "
+       "it "
+       "changes"},
+      {"python", 0, "PATH",
+       "the Python whose TensorFlow to use (default: the job's, or as for run)"},
+      {"batch", 0, "ROWS", "most rows that run together (default 128; 1: no batching)"},
+      {"batch-wait", 0, "TIME",
+       "how long a batch waits for more while nothing runs (default 0s: not at all)"},
+      {"runs", 0, "N", "batches at a time (default 1)"},
+      {"threads", 0, "N", "of TensorFlow, for one run (default: one a core)"},
+      {"queue", 0, "N", "requests that may wait, of a model; more are refused (default 1000)"},
+      {"max-request", 0, "SIZE", "of a request (default 64Mi)"},
+      {"poll", 0, "TIME", "how often to look for new versions (default 1s)"},
+      {"token-file", 0, "FILE", "whoever asks must know the token in it: Authorization: Bearer …"},
+      {"certificate", 0, "FILE", "PEM, with its chain: TLS; with --key"},
+      {"key", 0, "FILE", "PEM"},
+      {"open", 0, "", "on a --host that others reach, without a token"},
+  };
+}
+
 // As training-operator v1.9 has them, so that its Deployment's arguments can stay.
 std::vector<Flag> OperatorFlags() {
   return {
@@ -235,6 +262,23 @@ const std::vector<Command>& Commands() {
       {"sweep", "SCRIPT | FILE | resume [NAME] | show [NAME] | ps | ask NAME | tell NAME N VALUE",
        "search for better hyperparameters: many trials, the best one named",
        With(SweepFlags(), SweptRunFlags()), 4, true, SweepCommand},
+      {"serve", "[JOB|DIR]", "serve a model as TensorFlow Serving does: gRPC and REST",
+       ServeFlags(), 1, false, ServeCommand},
+      {"predict",
+       "",
+       "ask a server of models about a picture",
+       {{"host", 0, "NAME", "of the server (default localhost)"},
+        {"port", 0, "PORT", "its gRPC port (default 8500)"},
+        {"image", 0, "FILE", "a PNG, or an IDX file of pictures"},
+        {"index", 0, "N", "which picture of an IDX file (default 0)"},
+        {"model", 0, "NAME", "the model's name"},
+        {"signature_name", 0, "NAME", "its signature (default serving_default)"},
+        {"scale", 0, "N", "what pixels from 0 to 255 are divided by (default 1)"},
+        {"token-file", 0, "FILE", "the token that the server asks for"},
+        {"ca-file", 0, "FILE", "PEM: TLS, with a server that has a certificate of this authority"}},
+       0,
+       false,
+       PredictCommand},
       {"doctor",
        "",
        "check this machine, or with --on a cluster, and name the fix for each thing amiss",

@@ -33,6 +33,25 @@ struct ServerResponse {
 
 using ServerHandler = std::move_only_function<ServerResponse(const ServerRequest&)>;
 
+// Where the answer to one request goes: once, from any thread, now or later. Who drops it unused
+// says that something broke: 500.
+class Reply {
+ public:
+  explicit Reply(std::move_only_function<void(ServerResponse)> send) : send_(std::move(send)) {}
+  Reply(Reply&& other) noexcept : send_(std::exchange(other.send_, nullptr)) {}
+  Reply& operator=(Reply&&) = delete;
+  ~Reply() {
+    if (send_) send_({.status = 500, .body = "no answer was found\n"});
+  }
+
+  void operator()(ServerResponse response) { std::exchange(send_, nullptr)(std::move(response)); }
+
+ private:
+  std::move_only_function<void(ServerResponse)> send_;
+};
+
+using LaterHandler = std::move_only_function<void(ServerRequest, Reply)>;
+
 struct WireOptions {
   bool head_only = false;  // as HEAD is answered: the length of the body, and not the body
   bool last = false;       // the connection is closed behind it

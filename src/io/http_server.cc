@@ -11,6 +11,7 @@
 #include <csignal>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 #include <vector>
@@ -19,6 +20,8 @@
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -45,7 +48,6 @@ using Steady = std::chrono::steady_clock;
 using Timer = asio::basic_waitable_timer<Steady, asio::wait_traits<Steady>, Executor>;
 
 constexpr base::Duration kSweep = std::chrono::milliseconds(500);
-constexpr base::Duration kDrain = std::chrono::seconds(2);   // for answers under way at a stop
 constexpr base::Duration kLinger = std::chrono::seconds(1);  // for the last answer to arrive
 constexpr int kAcceptsATurn = 64;
 
@@ -54,7 +56,7 @@ class Connection;
 // What the connections of a server share.
 struct Shared {
   HttpServer::Options options;
-  ServerHandler handler;
+  LaterHandler handler;
   std::function<void(const std::shared_ptr<Connection>&)> closed;
   std::array<char, size_t{64} << 10> buffer;  // for reading, between two statements
   bool stopping = false;
@@ -63,7 +65,9 @@ struct Shared {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Socket socket, Shared& shared)
-      : socket_(std::move(socket)), shared_(shared), parser_(shared.options.limits) {}
+      : socket_(std::move(socket)), shared_(shared), parser_(shared.options.limits) {
+    if (shared.options.identity) tls_.emplace(shared.options.identity, socket_.native_handle());
+  }
 
   void Start() {
     Enter(Phase::kFresh);
@@ -74,6 +78,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (!socket_.is_open()) return;
     error_code ignored;
     socket_.close(ignored);
+    work_.reset();
     shared_.closed(shared_from_this());
   }
 
@@ -83,24 +88,25 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const bool waiting = idle() || phase_ == Phase::kHead;
     if (waiting && socket_.available(ignored) == 0) return Close();
     if (phase_ == Phase::kAnswer) last_ = true;
-    deadline_ = std::min(deadline_, Steady::now() + kDrain);
+    deadline_ = std::min(deadline_, Steady::now() + shared_.options.drain_time);
   }
 
   bool idle() const { return phase_ == Phase::kFresh || phase_ == Phase::kIdle; }
   Steady::time_point deadline() const { return deadline_; }
 
  private:
-  enum class Phase { kFresh, kIdle, kHead, kBody, kAnswer, kLast };
+  enum class Phase { kFresh, kIdle, kHead, kBody, kWork, kAnswer, kLast };
 
   void Enter(Phase phase) {
     const HttpServer::Options& options = shared_.options;
     const base::Duration limit = phase == Phase::kIdle     ? options.idle_time
                                  : phase == Phase::kBody   ? options.body_time
+                                 : phase == Phase::kWork   ? options.work_time
                                  : phase == Phase::kAnswer ? options.answer_time
                                  : phase == Phase::kLast   ? kLinger
                                                            : options.head_time;
     phase_ = phase;
-    deadline_ = Steady::now() + (shared_.stopping ? std::min(limit, kDrain) : limit);
+    deadline_ = Steady::now() + (shared_.stopping ? std::min(limit, options.drain_time) : limit);
   }
 
   void Wait(Socket::wait_type readiness) {
@@ -111,12 +117,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void Read() {
+    if (tls_) return ReadTls();
     error_code error;
     const size_t size = socket_.read_some(asio::buffer(shared_.buffer), error);
     if (error == asio::error::would_block) return Wait(Socket::wait_read);
     if (error) return Close();  // or the client closed
     if (phase_ == Phase::kLast) return Wait(Socket::wait_read);
     in_.append(shared_.buffer.data(), size);
+    Advance();
+  }
+
+  void ReadTls() {
+    const size_t before = in_.size();
+    switch (tls_->Read(in_)) {
+      case TlsConnection::Now::kWaitToWrite:  // in the handshake; Advance finds nothing and reads
+                                              // on
+        return Wait(Socket::wait_write);
+      case TlsConnection::Now::kOver:
+        return Close();
+      default:
+        break;
+    }
+    if (phase_ == Phase::kLast) in_.clear();
+    if (phase_ == Phase::kLast || in_.size() == before) return Wait(Socket::wait_read);
     Advance();
   }
 
@@ -128,6 +151,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       switch (parser_.state()) {
         case HttpParser::State::kDone:
           Answer();
+          if (phase_ == Phase::kWork) return;  // Complete goes on
           break;
         case HttpParser::State::kRefused:
           Send(parser_.Refusal(), {.last = true});
@@ -141,8 +165,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Answer() {
     const bool keep = parser_.keep_alive() && !shared_.stopping;
-    const ServerRequest request = parser_.Take();
-    Send(shared_.handler(request), {.head_only = request.method == "HEAD", .last = !keep});
+    ServerRequest request = parser_.Take();
+    const WireOptions options{.head_only = request.method == "HEAD", .last = !keep};
+    Enter(Phase::kWork);
+    work_.emplace(socket_.get_executor());
+    at_once_ = true;
+    shared_.handler(std::move(request),
+                    Reply([self = shared_from_this(), options](ServerResponse response) {
+                      asio::dispatch(self->socket_.get_executor(),
+                                     [self, options, response = std::move(response)] {
+                                       self->Complete(response, options);
+                                     });
+                    }));
+    at_once_ = false;
+  }
+
+  void Complete(const ServerResponse& response, WireOptions options) {
+    work_.reset();
+    if (!socket_.is_open()) return;
+    options.last = options.last || shared_.stopping;
+    Send(response, options);
+    if (!at_once_) Advance();
   }
 
   void Send(const ServerResponse& response, WireOptions options) {
@@ -155,7 +198,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool Flush() {
     while (sent_ < out_.size()) {
       error_code error;
-      sent_ += socket_.write_some(asio::buffer(out_) + sent_, error);
+      if (tls_) {
+        error = WriteTls();
+      } else {
+        sent_ += socket_.write_some(asio::buffer(out_) + sent_, error);
+      }
       if (error == asio::error::would_block) {
         Wait(Socket::wait_write);
         return false;
@@ -168,6 +215,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string().swap(out_);
     sent_ = 0;
     return true;
+  }
+
+  error_code WriteTls() {
+    switch (tls_->Write(std::string_view(out_).substr(sent_), sent_)) {
+      case TlsConnection::Now::kDone:
+        return {};
+      case TlsConnection::Now::kWaitToWrite:
+        return asio::error::would_block;
+      default:
+        return asio::error::connection_aborted;
+    }
   }
 
   void WaitForMore() {
@@ -184,6 +242,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // the answer. So only our direction is closed, and what still comes is dropped for a while.
   void Linger() {
     error_code ignored;
+    if (tls_) tls_->Finish();
     socket_.shutdown(Socket::shutdown_send, ignored);
     std::string().swap(in_);
     Enter(Phase::kLast);
@@ -191,12 +250,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   Socket socket_;
+  std::optional<TlsConnection> tls_;
   Shared& shared_;
   HttpParser parser_;
   std::string in_;   // not yet parsed
   std::string out_;  // answer under way
   size_t sent_ = 0;  // of it
   bool last_ = false;
+  bool at_once_ = false;  // the handler is being called
+  // Keeps the loop going while only a Reply is waited for.
+  std::optional<asio::executor_work_guard<Executor>> work_;
   Phase phase_ = Phase::kFresh;
   Steady::time_point deadline_;
 };
@@ -205,7 +268,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class HttpServer::Loop {
  public:
-  Loop(Options options, ServerHandler handler)
+  Loop(Options options, LaterHandler handler)
       : shared_{.options = std::move(options),
                 .handler = std::move(handler),
                 .closed = [this](const auto& connection) { Forget(connection); }} {}
@@ -352,7 +415,14 @@ class HttpServer::Loop {
   std::jthread thread_;
 };
 
-Result<HttpServer> HttpServer::Listen(Options options, ServerHandler handler) try {
+Result<HttpServer> HttpServer::Listen(Options options, ServerHandler handler) {
+  return ListenLater(std::move(options),
+                     [handler = std::move(handler)](ServerRequest request, Reply reply) mutable {
+                       reply(handler(request));
+                     });
+}
+
+Result<HttpServer> HttpServer::ListenLater(Options options, LaterHandler handler) try {
   auto loop = std::make_unique<Loop>(std::move(options), std::move(handler));
   TRY(loop->Bind());
   loop->Start();

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -17,7 +18,9 @@
 #include <unistd.h>
 
 #include "io/files.h"
+#include "io/http_client.h"
 #include "io/http_routes.h"
+#include "io/testing/certificates.h"
 
 namespace io {
 namespace {
@@ -409,6 +412,76 @@ TEST(HttpServer, GoesOnWhenDescriptorsAreThereAgain) {
   fill.clear();
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(BodyOf(starved.Answer()), "GET /b ");
+}
+
+TEST(HttpServer, AnswersThatComeLaterFromOtherThreadsKeepTheirOrder) {
+  std::vector<std::jthread> threads;
+  auto server = *HttpServer::ListenLater({}, [&](ServerRequest request, Reply reply) {
+    threads.emplace_back(
+        [path = request.path, reply = std::move(reply)]() mutable { reply({.body = path + ";"}); });
+  });
+  Client client(server.port());
+  client.Send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.Answer().ends_with("/1;"));
+  EXPECT_TRUE(client.Answer().ends_with("/2;"));
+  server.Stop();
+}
+
+TEST(HttpServer, AnAnswerThatNobodyGivesIsAnErrorOfOurs) {
+  auto server = *HttpServer::ListenLater({}, [](ServerRequest, Reply) {});
+  Client client(server.port());
+  client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.Answer().starts_with("HTTP/1.1 500 "));
+}
+
+TEST(HttpServer, AStopWaitsForAnswersThatAreStillToCome) {
+  std::optional<Reply> kept;
+  std::binary_semaphore asked(0);
+  auto server = *HttpServer::ListenLater({}, [&](ServerRequest, Reply reply) {
+    kept.emplace(std::move(reply));
+    asked.release();
+  });
+  Client client(server.port());
+  client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  asked.acquire();
+  std::jthread stopping([&] { server.Stop(); });
+  (*kept)({.body = "late"});
+  EXPECT_TRUE(client.Rest().ends_with("late"));
+}
+
+TEST(HttpServer, SpeaksTlsWithACertificate) {
+  const testing::Authority authority;
+  const testing::KeyPair pair = authority.Issue({});
+  HttpServer::Options options{.limits = {.body = 4 << 20}};
+  options.identity = *TlsIdentity::Make(pair.certificate, pair.key);
+  auto server = *HttpServer::Listen(options, [](const ServerRequest& request) -> ServerResponse {
+    return {.body = request.body};
+  });
+  HttpClient client({.tls = {.ca = authority.certificate()}});
+  const std::string body(3 << 20, 'x');  // many records, both ways
+  for (int i = 0; i < 3; ++i) {
+    std::optional<base::Result<HttpResponse>> answer;
+    client.Send({.method = "POST",
+                 .url = "https://127.0.0.1:" + std::to_string(server.port()) + "/",
+                 .body = body},
+                20s, [&](auto came) { answer = std::move(came); });
+    while (!answer) client.Poll(100ms);
+    ASSERT_TRUE(*answer) << answer->error().text();
+    EXPECT_EQ((*answer)->body.size(), body.size());
+  }
+  // One who does not speak it is dropped.
+  EXPECT_EQ(
+      Client(server.port()).Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n").Rest().find("HTTP/1.1 200"),
+      std::string::npos);
+}
+
+TEST(HttpServer, RefusesACertificateThatIsNotItsKeys) {
+  const testing::Authority authority;
+  const testing::KeyPair one = authority.Issue({}), other = authority.Issue({});
+  EXPECT_TRUE(TlsIdentity::Make(one.certificate, one.key));
+  EXPECT_FALSE(TlsIdentity::Make(one.certificate, other.key));
+  EXPECT_FALSE(TlsIdentity::Make("nonsense", one.key));
+  EXPECT_FALSE(TlsIdentity::Make(one.certificate, ""));
 }
 
 TEST(HttpServer, ListensToBothKindsOfAddresses) {

@@ -74,6 +74,19 @@ base::Result<pid_t> Start(const Spawn& spawn) {
   return pid;
 }
 
+base::Result<std::string> HelperProgram(const std::string& name) {
+  char self[4096];
+  const ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+  const std::string dir = DirName(std::string(self, size > 0 ? static_cast<size_t>(size) : 0));
+  for (const char* place : {"/libexec/", "/../libexec/", "/../libexec/trainyard/"}) {
+    const std::string path = dir + place + name;
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return std::unexpected(
+      base::Error(base::ErrorKind::kNotFound,
+                  name + " is not beside the program, in libexec/: the installation is broken"));
+}
+
 std::vector<ProcessState> ListProcesses() {
   std::vector<ProcessState> out;
   const int64_t page = sysconf(_SC_PAGESIZE);

@@ -41,6 +41,10 @@ base::Result<Ended> RunToItsEnd(Spawn spawn, base::Duration timeout, size_t most
 // `stop` holds, its process group is asked to end. (run.cc)
 base::Result<int> RunInSight(const Spawn& spawn, const std::function<bool()>& stop);
 
+// A program of ours that lies beside this one, in libexec/: in the build tree, or where a package
+// puts it. kNotFound: the installation is broken.
+base::Result<std::string> HelperProgram(const std::string& name);
+
 struct ProcessState {
   pid_t pid = 0;
   pid_t parent = 0;

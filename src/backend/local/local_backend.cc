@@ -35,20 +35,6 @@ std::string Incarnate(ReplicaId id, int32_t attempt) {
   return fmt::format("{}.{}", api::ToString(id), attempt);
 }
 
-// The guard lies beside the program: in the build tree, or where a package puts it.
-Result<std::string> GuardProgram() {
-  char self[4096];
-  const ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
-  const std::string dir = io::DirName(std::string(self, size > 0 ? static_cast<size_t>(size) : 0));
-  for (const char* place : {"/libexec/", "/../libexec/", "/../libexec/trainyard/"}) {
-    const std::string path = dir + place + "trainyard-guard";
-    if (access(path.c_str(), X_OK) == 0) return path;
-  }
-  return std::unexpected(base::Error(
-      base::ErrorKind::kNotFound,
-      "trainyard-guard is not beside the program, in libexec/: the installation is broken"));
-}
-
 // "ended status=9 when=17 …" -> {"status": 9, "when": 17, …}
 std::map<std::string, int64_t> Fields(std::string_view line) {
   std::map<std::string, int64_t> out;
@@ -117,7 +103,7 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api:
   out->users_descriptors_ = AllowDescriptors();
   // Orphans of a killed guard come to us.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  out->guard_program_ = TRY(GuardProgram());
+  out->guard_program_ = TRY(io::HelperProgram("trainyard-guard"));
   out->run_ = TRY(out->dir_.LoadRun());
   if (io::Exists(out->dir_.File("env"))) {
     for (auto& [name, value] : TRY(base::ParseEnvFile(TRY(io::ReadFile(out->dir_.File("env")))))) {

@@ -1,0 +1,38 @@
+// One question to a model, whoever asks it: finds the version and the signature, checks the inputs,
+// and brings the outputs back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/models.h"
+
+namespace serve {
+
+struct Target {
+  std::string model;
+  std::optional<int64_t> version;
+  std::string label;
+  std::string signature;  // empty: serving_default
+};
+
+struct Asked {
+  std::shared_ptr<Servable> servable;
+  const Signature* signature = nullptr;  // the servable's
+};
+
+struct Answered {
+  Asked by;
+  std::vector<tensor::Tensor> outputs;  // by the signature's order
+};
+
+Answer<Asked> FindTarget(const Models& models, const Target& target);
+
+// `done` is called once, on another thread or, when it is refused, on this one.
+void Ask(Asked asked, std::vector<tensor::Tensor> inputs,
+         std::move_only_function<void(Answer<Answered>)> done);
+
+}  // namespace serve

@@ -1,0 +1,451 @@
+#include "serve/predict_json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "base/base64.h"
+#include "base/strings.h"
+#include "serve/json_cursor.h"
+
+namespace serve {
+namespace {
+
+using tensor::Tensor;
+using tensor::Type;
+
+constexpr size_t kDeepest = 64;
+constexpr size_t kMostStrings = size_t{1} << 24;
+
+template <typename Number>
+void Put(std::string& out, Number number) {
+  out.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+// Of what a double takes, the nearest of a narrower kind; text beyond its range is refused.
+template <typename Number>
+bool ReadReal(std::string_view text, Number& value) {
+  if (text == "NaN") {
+    value = std::numeric_limits<Number>::quiet_NaN();
+    return true;
+  }
+  if (text.ends_with("Infinity")) {
+    value = std::numeric_limits<Number>::infinity() * (text[0] == '-' ? -1 : 1);
+    return true;
+  }
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec == std::errc()) return true;
+  // Too small to be told from 0 is 0; too large is not.
+  long double wide = 0;
+  const auto again = std::from_chars(text.data(), text.data() + text.size(), wide);
+  if (again.ec == std::errc() && std::fabs(wide) > 1) return false;
+  if (again.ec != std::errc() && text.find("e-") == std::string_view::npos &&
+      text.find("E-") == std::string_view::npos)
+    return false;
+  value = 0;
+  return true;
+}
+
+template <typename Number>
+bool ReadWhole(std::string_view text, std::string& out) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  Put(out, value);
+  return true;
+}
+
+// Reads values of one input, one after the other or as one, and finds out its shape.
+class Filler {
+ public:
+  explicit Filler(const End& end) : end_(end) { tensor_.type = end.type; }
+
+  // A value that is a row: `depth` is 1; or all there is: 0.
+  Answer<> Add(JsonCursor& json, size_t depth) {
+    auto added = Value(json, depth);
+    if (added) return added;
+    return std::unexpected(
+        Status{added.error().code,
+               fmt::format("input '{}': {}", base::OneLine(end_.name), added.error().text)});
+  }
+
+  Tensor Take(std::optional<int64_t> rows) {
+    tensor_.shape = std::move(shape_);
+    if (rows) {
+      if (tensor_.shape.empty()) tensor_.shape.push_back(0);
+      tensor_.shape[0] = *rows;
+    }
+    return std::move(tensor_);
+  }
+
+ private:
+  Answer<> Value(JsonCursor& json, size_t depth) {
+    if (json.Peek() != '[') return Leaf(json, depth);
+    if (depth >= kDeepest) return json.Error("brackets too deep");
+    TRY(json.Expect('['));
+    int64_t count = 0;
+    if (!json.Eat(']')) {
+      do {
+        TRY(Value(json, depth + 1));
+        ++count;
+      } while (json.Eat(','));
+      TRY(json.Expect(']'));
+    }
+    return Size(json, depth, count);
+  }
+
+  // All lists of one depth have one length, and all values lie at one depth.
+  Answer<> Size(JsonCursor& json, size_t depth, int64_t count) {
+    if (rank_ && depth >= *rank_) return json.Error("a list and a value in the same place");
+    if (shape_.size() <= depth) shape_.resize(depth + 1, -1);
+    if (shape_[depth] != -1 && shape_[depth] != count)
+      return json.Error(
+          fmt::format("lists of {} and of {} in the same place", shape_[depth], count));
+    shape_[depth] = count;
+    return {};
+  }
+
+  Answer<> Leaf(JsonCursor& json, size_t depth) {
+    if (!rank_) rank_ = depth;
+    if (*rank_ != depth || shape_.size() > depth)
+      return json.Error("a list and a value in the same place");
+    switch (end_.type) {
+      case Type::kString:
+        return Text(json);
+      case Type::kBool:
+        Put<uint8_t>(tensor_.bytes, TRY(json.Bool()));
+        return {};
+      default:
+        return Number(json);
+    }
+  }
+
+  Answer<> Text(JsonCursor& json) {
+    if (tensor_.strings.size() == kMostStrings) return json.Error("too many strings");
+    if (!json.Eat('{')) {
+      tensor_.strings.push_back(TRY(json.String()));
+      return {};
+    }
+    if (TRY(json.String()) != "b64") return json.Error("a string or {\"b64\": …} expected");
+    TRY(json.Expect(':'));
+    auto bytes = base::DecodeBase64(TRY(json.String()));
+    if (!bytes) return json.Error("not base64");
+    TRY(json.Expect('}'));
+    tensor_.strings.push_back(std::move(*bytes));
+    return {};
+  }
+
+  Answer<> Number(JsonCursor& json) {
+    double value = 0;
+    if (end_.type == Type::kFloat && json.ShortReal(value)) {
+      Put(tensor_.bytes, static_cast<float>(value));
+      return {};
+    }
+    const char next = json.Peek();
+    if (next != '-' && next != 'N' && next != 'I' && (next < '0' || next > '9'))
+      return json.Error(fmt::format("a number expected: {}", Describe(end_)));
+    const std::string_view text = TRY(json.Number());
+    if (!Store(text))
+      return json.Error(
+          fmt::format("{} is no {}", base::OneLine(text, 40), tensor::NameOf(end_.type)));
+    return {};
+  }
+
+  bool Store(std::string_view text) {
+    std::string& out = tensor_.bytes;
+    float single = 0;
+    double wide = 0;
+    switch (end_.type) {
+      case Type::kFloat:
+        if (!ReadReal(text, single)) return false;
+        Put(out, single);
+        return true;
+      case Type::kDouble:
+        if (!ReadReal(text, wide)) return false;
+        Put(out, wide);
+        return true;
+      case Type::kHalf:
+        if (!ReadReal(text, single)) return false;
+        Put(out, tensor::FloatToHalf(single));
+        return true;
+      case Type::kBfloat16:
+        if (!ReadReal(text, single)) return false;
+        Put(out, tensor::FloatToBfloat16(single));
+        return true;
+      case Type::kInt8:
+        return ReadWhole<int8_t>(text, out);
+      case Type::kInt16:
+        return ReadWhole<int16_t>(text, out);
+      case Type::kInt32:
+        return ReadWhole<int32_t>(text, out);
+      case Type::kInt64:
+        return ReadWhole<int64_t>(text, out);
+      case Type::kUint8:
+        return ReadWhole<uint8_t>(text, out);
+      case Type::kUint16:
+        return ReadWhole<uint16_t>(text, out);
+      case Type::kUint32:
+        return ReadWhole<uint32_t>(text, out);
+      case Type::kUint64:
+        return ReadWhole<uint64_t>(text, out);
+      default:
+        return false;
+    }
+  }
+
+  const End& end_;
+  Tensor tensor_;
+  tensor::Shape shape_;         // -1: not known yet
+  std::optional<size_t> rank_;  // the depth of the values
+};
+
+size_t IndexOf(const Signature& signature, std::string_view name) {
+  return static_cast<size_t>(std::ranges::find(signature.inputs, name, &End::name) -
+                             signature.inputs.begin());
+}
+
+std::unexpected<Status> Takes(const Signature& signature, const std::string& but) {
+  return BadRequest(fmt::format("{}; signature '{}' takes {}", but, base::OneLine(signature.name),
+                                Describe(signature.inputs)));
+}
+
+// {name: value, …}, each once; all of them.
+Answer<> Named(JsonCursor& json, const Signature& signature, std::vector<Filler>& fillers,
+               size_t depth) {
+  std::vector<bool> given(fillers.size());
+  TRY(json.Expect('{'));
+  if (!json.Eat('}')) {
+    do {
+      const std::string name = TRY(json.String());
+      const size_t i = IndexOf(signature, name);
+      if (i == fillers.size())
+        return Takes(signature, fmt::format("no input '{}'", base::OneLine(name)));
+      if (given[i])
+        return BadRequest(fmt::format("input '{}' is there twice", base::OneLine(name)));
+      TRY(json.Expect(':'));
+      TRY(fillers[i].Add(json, depth));
+      given[i] = true;
+    } while (json.Eat(','));
+    TRY(json.Expect('}'));
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i])
+      return Takes(signature,
+                   fmt::format("input '{}' is missing", base::OneLine(signature.inputs[i].name)));
+  }
+  return {};
+}
+
+// Whether an object names inputs, or is a string in base64.
+bool NamesInputs(JsonCursor json, const Signature& signature) {
+  if (!json.Eat('{')) return false;
+  if (signature.inputs.size() != 1 || signature.inputs[0].type != Type::kString) return true;
+  const auto first = json.String();
+  return !first || *first != "b64" || signature.inputs[0].name == "b64";
+}
+
+Answer<> OneValue(JsonCursor& json, const Signature& signature, std::vector<Filler>& fillers,
+                  size_t depth) {
+  if (NamesInputs(json, signature)) return Named(json, signature, fillers, depth);
+  if (fillers.size() != 1)
+    return Takes(signature, "a value without a name, where each input needs one");
+  return fillers[0].Add(json, depth);
+}
+
+// -- answers
+
+template <typename Number>
+void AppendReal(Number value, std::string& out) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value < 0 ? "-Infinity" : "Infinity";
+  } else {
+    char text[64];
+    const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    const std::string_view written(text, static_cast<size_t>(end - text));
+    out += written;
+    if (written.find_first_of(".e") == std::string_view::npos) out += ".0";
+  }
+}
+
+template <typename Number>
+Number At(const Tensor& from, size_t i) {
+  Number value;
+  memcpy(&value, from.bytes.data() + i * sizeof value, sizeof value);
+  return value;
+}
+
+template <typename Number>
+void AppendWhole(const Tensor& from, size_t i, std::string& out) {
+  char text[32];
+  out.append(text, std::to_chars(text, text + sizeof text, At<Number>(from, i)).ptr);
+}
+
+void AppendText(const std::string& text, bool as_bytes, std::string& out) {
+  if (as_bytes || base::CleanUtf8(text) != text) {
+    out += "{\"b64\": \"" + base::EncodeBase64(text) + "\"}";
+  } else {
+    AppendJsonString(text, out);
+  }
+}
+
+void AppendElement(const Tensor& from, size_t i, bool as_bytes, std::string& out) {
+  switch (from.type) {
+    case Type::kFloat:
+      return AppendReal(At<float>(from, i), out);
+    case Type::kDouble:
+      return AppendReal(At<double>(from, i), out);
+    case Type::kHalf:
+      return AppendReal(tensor::HalfToFloat(At<uint16_t>(from, i)), out);
+    case Type::kBfloat16:
+      return AppendReal(tensor::Bfloat16ToFloat(At<uint16_t>(from, i)), out);
+    case Type::kInt8:
+      return AppendWhole<int8_t>(from, i, out);
+    case Type::kInt16:
+      return AppendWhole<int16_t>(from, i, out);
+    case Type::kInt32:
+      return AppendWhole<int32_t>(from, i, out);
+    case Type::kInt64:
+      return AppendWhole<int64_t>(from, i, out);
+    case Type::kUint8:
+      return AppendWhole<uint8_t>(from, i, out);
+    case Type::kUint16:
+      return AppendWhole<uint16_t>(from, i, out);
+    case Type::kUint32:
+      return AppendWhole<uint32_t>(from, i, out);
+    case Type::kUint64:
+      return AppendWhole<uint64_t>(from, i, out);
+    case Type::kBool:
+      out += At<uint8_t>(from, i) ? "true" : "false";
+      return;
+    case Type::kString:
+      return AppendText(from.strings[i], as_bytes, out);
+    case Type::kInvalid:
+      return;
+  }
+}
+
+// What lies at a depth of a tensor, from its element `at` on.
+void AppendPart(const Tensor& from, size_t depth, size_t& at, bool as_bytes, std::string& out) {
+  if (depth == from.shape.size()) return AppendElement(from, at++, as_bytes, out);
+  out += '[';
+  for (int64_t i = 0; i < from.shape[depth]; ++i) {
+    if (i > 0) out += ", ";
+    AppendPart(from, depth + 1, at, as_bytes, out);
+  }
+  out += ']';
+}
+
+bool AsBytes(const Signature& signature, size_t i) {
+  return signature.outputs[i].name.ends_with("_bytes");
+}
+
+}  // namespace
+
+void AppendJsonNumber(float value, std::string& out) { AppendReal(value, out); }
+void AppendJsonNumber(double value, std::string& out) { AppendReal(value, out); }
+
+Answer<PredictBody> ReadPredictBody(std::string_view body) {
+  JsonCursor json(body);
+  PredictBody out;
+  std::set<std::string> given;
+  TRY(json.Expect('{'));
+  if (!json.Eat('}')) {
+    do {
+      const std::string key = TRY(json.String());
+      TRY(json.Expect(':'));
+      if (key == "signature_name") {
+        out.signature_name = TRY(json.String());
+      } else if (key == "instances" || key == "inputs") {
+        out.rows = key == "instances";
+        out.value = TRY(json.Skip());
+        given.insert(key);
+      } else {
+        TRY(json.Skip());
+      }
+    } while (json.Eat(','));
+    TRY(json.Expect('}'));
+  }
+  if (!json.AtEnd()) return json.Error("more behind its end");
+  if (given.size() > 1) return BadRequest("both 'instances' and 'inputs': one of them, please");
+  if (given.empty()) return BadRequest("neither 'instances' nor 'inputs' in the request");
+  return out;
+}
+
+Answer<std::vector<Tensor>> ReadInputs(const PredictBody& body, const Signature& signature) {
+  std::vector<Filler> fillers(signature.inputs.begin(), signature.inputs.end());
+  JsonCursor json(body.value);
+  std::optional<int64_t> rows;
+  if (body.rows) {
+    rows = 0;
+    if (!json.Eat('[')) return BadRequest("'instances' must be a list of rows");
+    if (json.Peek() == ']') return BadRequest("'instances' has no rows");
+    do {
+      TRY(OneValue(json, signature, fillers, 1));
+      ++*rows;
+    } while (json.Eat(','));
+    TRY(json.Expect(']'));
+  } else {
+    TRY(OneValue(json, signature, fillers, 0));
+  }
+  if (!json.AtEnd()) return json.Error("more behind its end");
+  std::vector<Tensor> out;
+  for (Filler& filler : fillers) out.push_back(filler.Take(rows));
+  return out;
+}
+
+Answer<std::string> WritePredictions(const Signature& signature,
+                                     const std::vector<Tensor>& outputs) {
+  std::vector<size_t> at(outputs.size(), 0);
+  int64_t rows = -1;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const tensor::Shape& shape = outputs[i].shape;
+    if (shape.empty() || (rows >= 0 && shape[0] != rows))
+      return BadRequest(
+          fmt::format("output '{}' has shape {}: without a row for each instance; ask "
+                      "with 'inputs' instead of 'instances'",
+                      base::OneLine(signature.outputs[i].name), tensor::ToString(shape)));
+    rows = shape[0];
+  }
+  std::string out = "{\n    \"predictions\": [";
+  for (int64_t row = 0; row < rows; ++row) {
+    if (row > 0) out += ", ";
+    if (outputs.size() == 1) {
+      AppendPart(outputs[0], 1, at[0], AsBytes(signature, 0), out);
+      continue;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      out += i == 0 ? "{" : ", ";
+      AppendJsonString(signature.outputs[i].name, out);
+      out += ": ";
+      AppendPart(outputs[i], 1, at[i], AsBytes(signature, i), out);
+    }
+    out += "}";
+  }
+  out += "]\n}";
+  return out;
+}
+
+std::string WriteOutputs(const Signature& signature, const std::vector<Tensor>& outputs) {
+  std::string out = "{\n    \"outputs\": ";
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs.size() > 1) {
+      out += i == 0 ? "{" : ", ";
+      AppendJsonString(signature.outputs[i].name, out);
+      out += ": ";
+    }
+    size_t at = 0;
+    AppendPart(outputs[i], 0, at, AsBytes(signature, i), out);
+  }
+  if (outputs.size() > 1) out += "}";
+  out += "\n}";
+  return out;
+}
+
+}  // namespace serve

@@ -1,0 +1,193 @@
+#include "serve/predict_json.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+namespace serve {
+namespace {
+
+using tensor::Tensor;
+using tensor::Type;
+
+Signature Taking(std::vector<End> inputs, std::vector<End> outputs = {}) {
+  return {.name = "serving_default", .inputs = std::move(inputs), .outputs = std::move(outputs)};
+}
+
+template <typename Number>
+Tensor Of(Type type, tensor::Shape shape, std::vector<Number> values) {
+  Tensor out{.type = type, .shape = std::move(shape)};
+  out.bytes.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Number));
+  return out;
+}
+
+const End kX{.name = "x", .type = Type::kFloat}, kY{.name = "y", .type = Type::kInt32};
+const End kText{.name = "t", .type = Type::kString};
+
+// The inputs that a body means, or the error.
+Answer<std::vector<Tensor>> Read(std::string_view text, const Signature& signature) {
+  const PredictBody body = TRY(ReadPredictBody(text));
+  return ReadInputs(body, signature);
+}
+
+std::string ErrorOf(std::string_view text, const Signature& signature) {
+  const auto read = Read(text, signature);
+  return read ? "" : read.error().text;
+}
+
+TEST(PredictJson, RowsOfTheOnlyInputNeedNoName) {
+  const auto read = Read(R"({"instances": [[1, 2.5], [-3e2, 0]]})", Taking({kX}));
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_EQ(read->at(0), Of<float>(Type::kFloat, {2, 2}, {1, 2.5, -300, 0}));
+}
+
+TEST(PredictJson, RowsMayNameTheirParts) {
+  const auto read =
+      Read(R"({"instances": [{"x": [1], "y": 5}, {"y": 6, "x": [2]}]})", Taking({kX, kY}));
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_EQ(read->at(0), Of<float>(Type::kFloat, {2, 1}, {1, 2}));
+  EXPECT_EQ(read->at(1), Of<int32_t>(Type::kInt32, {2}, {5, 6}));
+}
+
+TEST(PredictJson, ColumnsAreWholeTensors) {
+  EXPECT_EQ(Read(R"({"inputs": 3})", Taking({kX}))->at(0), Of<float>(Type::kFloat, {}, {3}));
+  EXPECT_EQ(Read(R"({"inputs": {"y": [[1, 2, 3]], "x": []}})", Taking({kX, kY}))->at(1),
+            Of<int32_t>(Type::kInt32, {1, 3}, {1, 2, 3}));
+  EXPECT_EQ(Read(R"({"inputs": [[], []]})", Taking({kX}))->at(0).shape, (tensor::Shape{2, 0}));
+}
+
+TEST(PredictJson, TheSignatureMayBeNamedBehindTheValues) {
+  EXPECT_EQ(ReadPredictBody(R"({"instances": [1], "other": {"a": "]"}, "signature_name": "s"})")
+                ->signature_name,
+            "s");
+}
+
+TEST(PredictJson, StringsMayBeInBase64) {
+  const auto read =
+      Read(R"({"instances": ["a\u00fc\ud83d\ude00\n", {"b64": "AAE="}]})", Taking({kText}));
+  ASSERT_TRUE(read) << read.error().text;
+  EXPECT_EQ(read->at(0).strings, (std::vector<std::string>{"aü😀\n", std::string("\0\1", 2)}));
+  EXPECT_EQ(Read(R"({"instances": [{"t": {"b64": "aGk="}}]})", Taking({kText}))->at(0).strings[0],
+            "hi");
+}
+
+TEST(PredictJson, NumbersMustFitTheirType) {
+  const auto of = [](Type type) { return Taking({{.name = "x", .type = type}}); };
+  EXPECT_NE(ErrorOf(R"({"inputs": [1.5]})", of(Type::kInt32)), "");
+  EXPECT_NE(ErrorOf(R"({"inputs": [256]})", of(Type::kUint8)), "");
+  EXPECT_NE(ErrorOf(R"({"inputs": [-1]})", of(Type::kUint64)), "");
+  EXPECT_NE(ErrorOf(R"({"inputs": [1e40]})", of(Type::kFloat)), "");
+  EXPECT_NE(ErrorOf(R"({"inputs": [1]})", of(Type::kBool)), "");
+  EXPECT_EQ(ErrorOf(R"({"inputs": [18446744073709551615]})", of(Type::kUint64)), "");
+  EXPECT_EQ(Read(R"({"inputs": [1e-60, -1e-999]})", of(Type::kFloat))->at(0),
+            Of<float>(Type::kFloat, {2}, {0, 0}));
+  EXPECT_EQ(Read(R"({"inputs": [0.1]})", of(Type::kDouble))->at(0),
+            Of<double>(Type::kDouble, {1}, {0.1}));
+  const auto odd = Read(R"({"inputs": [-Infinity, NaN]})", of(Type::kFloat));
+  ASSERT_TRUE(odd);
+  float values[2];
+  memcpy(values, odd->at(0).bytes.data(), sizeof values);
+  EXPECT_EQ(values[0], -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(values[1]));
+}
+
+TEST(PredictJson, NumbersOfAnyLengthAreReadAlike) {
+  for (const char* text :
+       {"0", "-0", "0.5", "-17.25", "123456789012345", "1234567890123456", "0.1234567890123",
+        "0.12345678901234567", "12345678901234567890", "3.4028234e38", "1e-5", "0.1"}) {
+    const auto read = Read(fmt::format(R"({{"inputs": [{}, {} ]}})", text, text), Taking({kX}));
+    ASSERT_TRUE(read) << text << " " << read.error().text;
+    const auto want = static_cast<float>(strtod(text, nullptr));
+    EXPECT_EQ(read->at(0), Of<float>(Type::kFloat, {2}, {want, want})) << text;
+  }
+}
+
+TEST(PredictJson, WhatIsWrongIsNamed) {
+  const Signature two = Taking({kX, kY});
+  EXPECT_EQ(ErrorOf(R"({"instances": [{"x": 1}]})", two),
+            "input 'y' is missing; signature 'serving_default' takes x: DT_FLOAT of any shape, y: "
+            "DT_INT32 of any shape");
+  EXPECT_TRUE(ErrorOf(R"({"instances": [{"x": 1, "z": 2}]})", two).starts_with("no input 'z'"));
+  EXPECT_TRUE(ErrorOf(R"({"instances": [{"x": 1, "x": 2}]})", two).ends_with("is there twice"));
+  EXPECT_TRUE(ErrorOf(R"({"instances": [1]})", two).starts_with("a value without a name"));
+  EXPECT_EQ(ErrorOf("{}", two), "neither 'instances' nor 'inputs' in the request");
+  EXPECT_NE(ErrorOf(R"({"instances": [1], "inputs": [1]})", two), "");
+}
+
+TEST(PredictJson, WhatIsNoJsonOrNoTensorIsRefused) {
+  const Signature one = Taking({kX});
+  for (const char* text : {"",
+                           "[",
+                           "{",
+                           "null",
+                           "[]",
+                           R"({"instances")",
+                           R"({"instances":})",
+                           R"({"instances": []})",
+                           R"({"instances": 1})",
+                           R"({"instances": [1]} x)",
+                           R"({"instances": [1)",
+                           R"({"instances": [1,]})",
+                           R"({"instances": [01]})",
+                           R"({"instances": [1.]})",
+                           R"({"instances": [+1]})",
+                           R"({"instances": [.5]})",
+                           R"({"instances": [1e]})",
+                           R"({"instances": [nan]})",
+                           R"({"instances": [--1]})",
+                           R"({"instances": ["1"]})",
+                           R"({"instances": [true]})",
+                           R"({"instances": [null]})",
+                           R"({"instances": [[1], 2]})",
+                           R"({"instances": [1, [2]]})",
+                           R"({"instances": [1, []]})",
+                           R"({"instances": [[], 1]})",
+                           R"({"instances": [[1, 2], [3]]})",
+                           R"({"instances": [[[1]], [[1, 2]]]})",
+                           R"({"instances": [1}]})",
+                           R"({"instances": "\ud800"})",
+                           R"({"signature_name": 5})",
+                           R"({"instances": [1] "a": 2})"})
+    EXPECT_NE(ErrorOf(text, one), "") << text;
+  EXPECT_NE(ErrorOf(R"({"instances": )" + std::string(100'000, '[') + "}", one), "");
+  EXPECT_NE(
+      ErrorOf(R"({"inputs": )" + std::string(100, '[') + "1" + std::string(100, ']') + "}", one),
+      "");
+  for (const char* text : {R"({"instances": [{"b64": 1}]})", R"({"instances": [{"b64": "="}]})",
+                           R"({"instances": [{"b64": "aGk=", "x": 1}]})", "{\"inputs\": \"a\nb\"}",
+                           R"({"inputs": "\ud800x"})", R"({"inputs": "\u12"})"})
+    EXPECT_NE(ErrorOf(text, Taking({kText})), "") << text;
+}
+
+TEST(PredictJson, AnswersAreRowsOrColumns) {
+  const Signature one = Taking({}, {{.name = "y", .type = Type::kFloat}});
+  const std::vector<Tensor> floats = {Of<float>(Type::kFloat, {2, 2}, {1, 0.1f, -2.5, 1e-20f})};
+  EXPECT_EQ(*WritePredictions(one, floats),
+            "{\n    \"predictions\": [[1.0, 0.1], [-2.5, 1e-20]]\n}");
+  EXPECT_EQ(WriteOutputs(one, floats), "{\n    \"outputs\": [[1.0, 0.1], [-2.5, 1e-20]]\n}");
+  const Signature two = Taking({}, {{.name = "a"}, {.name = "b_bytes"}});
+  const std::vector<Tensor> both = {
+      Of<int64_t>(Type::kInt64, {2}, {1, -2}),
+      {.type = Type::kString, .shape = {2}, .strings = {"hi", "\xff"}}};
+  EXPECT_EQ(*WritePredictions(two, both),
+            "{\n    \"predictions\": [{\"a\": 1, \"b_bytes\": {\"b64\": \"aGk=\"}}, {\"a\": -2, "
+            "\"b_bytes\": {\"b64\": \"/w==\"}}]\n}");
+}
+
+TEST(PredictJson, AnOutputWithoutRowsCannotAnswerRows) {
+  const Signature one = Taking({}, {{.name = "y", .type = Type::kFloat}});
+  EXPECT_FALSE(WritePredictions(one, {Of<float>(Type::kFloat, {}, {1})}));
+}
+
+TEST(PredictJson, TextThatIsNotUtf8IsWrittenInBase64) {
+  const Signature one = Taking({}, {{.name = "t", .type = Type::kString}});
+  EXPECT_EQ(
+      WriteOutputs(one, {{.type = Type::kString, .shape = {2}, .strings = {"a\"\n", "\xff"}}}),
+      "{\n    \"outputs\": [\"a\\\"\\u000a\", {\"b64\": \"/w==\"}]\n}");
+}
+
+}  // namespace
+}  // namespace serve

@@ -1,0 +1,306 @@
+#include "serve/servable.h"
+
+#include <algorithm>
+#include <future>
+
+#include <fmt/core.h>
+#include <pthread.h>
+
+#include "io/files.h"
+#include "serve/warmup.h"
+
+namespace serve {
+namespace {
+
+using tensor::Tensor;
+
+constexpr size_t kMostModelFile = size_t{2} << 30;  // what protobuf can read
+// A frame of up to this size fits into the socket whole, so one more than the runtime works on can
+// be sent without waiting: it finds the next one there when it is done.
+constexpr size_t kSmallFrame = 64 << 10;
+constexpr base::Duration kFirstRetry = std::chrono::milliseconds(500);
+constexpr base::Duration kLastRetry = std::chrono::seconds(30);
+
+std::string FrameOf(const Signature& signature,
+                    std::span<const std::vector<Tensor>* const> requests) {
+  std::string frame(tensor::kHeadBytes, '\0');
+  tensor::AppendRun(signature.index, requests, frame);
+  return frame;
+}
+
+// Runs one by one; false when the runtime did not survive it, or takes too long.
+bool WarmUp(Runtime& runtime, const Warmup& warmup, base::Duration patience) {
+  const auto until = Steady::now() + patience;
+  for (const WarmupRun& run : warmup.runs) {
+    auto promise = std::make_shared<std::promise<bool>>();
+    auto survived = promise->get_future();
+    const std::vector<Tensor>* const inputs = &run.inputs;
+    runtime.Run(FrameOf(*run.signature, {&inputs, 1}), [promise](auto answer) {
+      promise->set_value(answer || answer.error().code != Code::kUnavailable);
+    });
+    if (survived.wait_until(until) != std::future_status::ready) return false;
+    if (!survived.get()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Servable::Servable(const Engine& engine, std::string model, int64_t version, Counters& counters)
+    : engine_(engine),
+      model_(std::move(model)),
+      version_(version),
+      counts_(counters.Of(model_)),
+      batcher_(engine.limits) {}
+
+Servable::~Servable() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (starting_) starting_->Kill();
+    changed_.notify_all();
+  }
+  if (keeper_.joinable()) keeper_.join();
+  // Their last words come here, so they go before anything else, and without the lock.
+  std::vector<std::shared_ptr<Runtime>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(ended_);
+    all.push_back(std::move(runtime_));
+    all.push_back(std::move(starting_));
+  }
+}
+
+Answer<std::shared_ptr<Servable>> Servable::Load(const Engine& engine, std::string model,
+                                                 int64_t version, const std::string& directory,
+                                                 Counters& counters) {
+  std::shared_ptr<Servable> out(new Servable(engine, std::move(model), version, counters));
+  const Seen files = Look(directory);
+  auto snapshot = Snapshot::Of(directory, files);
+  if (!snapshot) return Refused(Code::kUnavailable, snapshot.error().text());
+  out->files_ = std::move(*snapshot);
+  const std::string& held = out->files_.path().empty() ? directory : out->files_.path();
+  auto text = io::ReadFile(held + "/saved_model.pb", kMostModelFile);
+  if (!text) return Refused(Code::kNotFound, text.error().text());
+  auto signatures = ReadSignatures(*text);
+  if (!signatures) return Refused(Code::kInvalidArgument, signatures.error().text());
+  out->signatures_ = std::move(*signatures);
+  out->directory_ = held;
+  for (const auto& [name, signature] : out->signatures_.by_name) out->counts_.Signature(name);
+  TRY(out->StartRuntime());
+  // What was loaded must be what was looked at, and not a mixture with what somebody wrote
+  // meanwhile.
+  if (Look(directory) != files)
+    return Refused(Code::kUnavailable, "the files changed while they were loaded");
+  out->keeper_ = std::jthread([self = out.get()] {
+    pthread_setname_np(pthread_self(), "keeper");
+    self->Keep();
+  });
+  return out;
+}
+
+Answer<> Servable::StartRuntime() {
+  const auto started = TryToStart();
+  const std::lock_guard lock(mutex_);
+  if (starting_) ended_.push_back(std::move(starting_));
+  starting_.reset();
+  return started;
+}
+
+Answer<> Servable::TryToStart() {
+  const Warmup warmup = WarmupOf(signatures_, directory_);
+  const tensor::Load load{
+      .directory = directory_, .threads = engine_.threads, .signatures = signatures_.ForRuntime()};
+  for (const bool warm : {true, false}) {
+    auto started = Runtime::Start(
+        {.program = engine_.program, .libraries = engine_.libraries, .runs = engine_.runs},
+        [this] { Ended(); });
+    if (!started) return Refused(Code::kInternal, started.error().text());
+    const std::shared_ptr<Runtime> runtime = std::move(*started);
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return Refused(Code::kUnavailable, "the model is being unloaded");
+      if (starting_) ended_.push_back(std::move(starting_));
+      starting_ = runtime;
+    }
+    tensorflow_ = TRY(runtime->Load(load, engine_.load_time));
+    if (warm && !WarmUp(*runtime, warmup, engine_.run_time)) {
+      if (warmup.recorded)
+        return Refused(Code::kInternal, "the model does not survive its own warm-up requests");
+      continue;  // zeros were our idea: without them then
+    }
+    const std::lock_guard lock(mutex_);
+    starting_.reset();
+    runtime_ = runtime;
+    broken_ = false;
+    running_ = 0;
+    failures_ = 0;
+    return {};
+  }
+  return Refused(Code::kInternal, "the runtime ends as soon as the model is loaded");
+}
+
+void Servable::Ended() {
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  changed_.notify_all();
+}
+
+void Servable::Submit(const Signature& signature, std::vector<Tensor> inputs,
+                      std::optional<int64_t> rows, Done done) {
+  Pending pending{.signature = &signature,
+                  .inputs = std::move(inputs),
+                  .rows = engine_.limits.rows > 1 ? rows.value_or(0) : 0,
+                  .arrived = Steady::now(),
+                  .done = std::move(done)};
+  bool taken = false;
+  {
+    const std::lock_guard lock(mutex_);
+    taken = batcher_.Add(pending);
+    counts_.waiting.Set(static_cast<double>(batcher_.waiting()));
+  }
+  if (!taken)
+    return pending.done(
+        Refused(Code::kResourceExhausted,
+                fmt::format("{} requests wait for this model already: try again later",
+                            engine_.limits.waiting)));
+  Dispatch();
+}
+
+void Servable::Dispatch() {
+  while (true) {
+    std::vector<Pending> batch;
+    std::shared_ptr<Runtime> runtime;
+    {
+      const std::lock_guard lock(mutex_);
+      const int most = small_ ? engine_.runs + 1 : engine_.runs;
+      if (!runtime_ || broken_ || running_ >= most) return;
+      batch = batcher_.Take(Steady::now());
+      counts_.waiting.Set(static_cast<double>(batcher_.waiting()));
+      if (batch.empty()) {
+        if (batcher_.look_again()) changed_.notify_all();
+        return;
+      }
+      if (running_++ == 0) busy_since_ = Steady::now();
+      runtime = runtime_;
+    }
+    Send(*runtime, std::move(batch));
+  }
+}
+
+void Servable::Send(Runtime& runtime, std::vector<Pending> batch) {
+  std::vector<const std::vector<Tensor>*> requests;
+  int64_t rows = 0;
+  for (const Pending& each : batch) {
+    requests.push_back(&each.inputs);
+    rows += each.rows;
+  }
+  const Signature& signature = *batch.front().signature;
+  counts_.Signature(signature.name).rows.Observe(static_cast<double>(std::max<int64_t>(rows, 1)));
+  std::string frame = FrameOf(signature, requests);
+  small_ = frame.size() <= kSmallFrame;
+  runtime.Run(std::move(frame), [self = shared_from_this(), batch = std::move(batch)](
+                                    Answer<std::vector<Tensor>> answer) mutable {
+    self->Finish(std::move(batch), std::move(answer));
+  });
+}
+
+void Servable::Finish(std::vector<Pending> batch, Answer<std::vector<Tensor>> answer) {
+  const bool crashed = !answer && answer.error().code == Code::kUnavailable;
+  const bool not_begun = !answer && answer.error().code == Code::kAborted;
+  std::optional<std::vector<std::vector<Tensor>>> parts;
+  if (answer && batch.size() > 1) {
+    std::vector<int64_t> rows;
+    for (const Pending& each : batch) rows.push_back(each.rows);
+    parts = Share(*answer, rows);
+  }
+  // Of several, one may have been wrong, or the rows of the output are not those of the input: each
+  // has a run of its own then.
+  const bool again = not_begun || (batch.size() > 1 && !parts && !crashed);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!crashed && !not_begun) --running_;
+    busy_since_ = Steady::now();
+    if (again) batcher_.PutBack(std::move(batch), !not_begun);
+  }
+  Dispatch();  // first of all: the runtime waits
+  if (again) return;
+  Counters::OfSignature& counts = counts_.Signature(batch.front().signature->name);
+  const auto now = Steady::now();
+  for (size_t i = 0; i < batch.size(); ++i) {
+    counts.seconds.Observe(std::chrono::duration<double>(now - batch[i].arrived).count());
+    (answer ? counts.answered : counts.failed).Add();
+    (answer ? counts_.ok : counts_.failed).Add();
+    if (parts) {
+      batch[i].done(std::move((*parts)[i]));
+    } else if (i + 1 == batch.size()) {
+      batch[i].done(std::move(answer));
+    } else {
+      batch[i].done(answer);
+    }
+  }
+}
+
+// Looks every second, when the runtime has ended, and when a batch has waited long enough.
+void Servable::Keep() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const auto now = Steady::now();
+    auto until = now + std::chrono::seconds(1);
+    if (broken_) until = std::min(until, retry_);
+    if (const auto look = batcher_.look_again()) until = std::min(until, *look);
+    if (until > now) changed_.wait_until(lock, until);
+    if (stopping_) return;
+    // Those that nobody has any more go, without the lock: their last words need it.
+    const auto unused =
+        std::ranges::partition(ended_, [](const auto& runtime) { return runtime.use_count() > 1; });
+    std::vector<std::shared_ptr<Runtime>> gone(unused.begin(), unused.end());
+    ended_.erase(unused.begin(), unused.end());
+    lock.unlock();
+    gone.clear();
+    lock.lock();
+    if (broken_ && Steady::now() >= retry_) {
+      lock.unlock();
+      StartAgain();
+      lock.lock();
+      continue;
+    }
+    if (runtime_ && running_ > 0 && Steady::now() > busy_since_ + engine_.run_time)
+      runtime_->Kill();  // it hangs; Ended follows
+    lock.unlock();
+    Dispatch();
+    lock.lock();
+  }
+}
+
+void Servable::StartAgain() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (runtime_) ended_.push_back(std::move(runtime_));
+    runtime_.reset();
+  }
+  counts_.restarts.Add();
+  if (const auto started = StartRuntime(); !started) {
+    std::vector<Pending> waiting;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto pause =
+          std::min<base::Duration>(kFirstRetry * (1 << std::min(failures_++, 6)), kLastRetry);
+      retry_ = Steady::now() + pause;
+      broken_ = true;
+      waiting = batcher_.TakeAll();
+    }
+    for (Pending& each : waiting)
+      each.done(Refused(Code::kUnavailable,
+                        "the runtime of this model does not start again: " + started.error().text));
+    return;
+  }
+  Dispatch();
+}
+
+bool Servable::ready() const {
+  const std::lock_guard lock(mutex_);
+  return runtime_ && !broken_;
+}
+
+}  // namespace serve
