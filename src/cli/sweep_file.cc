@@ -123,6 +123,8 @@ base::Result<SweepFile> ReadSweepFile(std::string_view text, const std::string& 
   if (root->kind != Node::Kind::kMap) {
     return base::Invalid(name + ": must be a map with script, parameters, metric …");
   }
+  if (root->Find("apiVersion") && root->Find("kind"))
+    return base::Invalid(name + ": is a manifest, not a sweep: give it with -f");
   reader.KnownOnly(*root, "",
                    {"script", "manifest", "args", "parameters", "metric", "goal", "trials",
                     "parallel", "algorithm", "prune", "seed", "window", "async", "name", "run"});

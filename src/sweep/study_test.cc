@@ -208,6 +208,31 @@ TEST(Search, ModelsBeatChance) {
   }
 }
 
+TEST(Search, TpeFindsChoicesAndWholeNumbersToo) {
+  const Space space = {*ParseParameter("x=0.0..1.0"), *ParseParameter("n=log:1..256"),
+                       *ParseParameter("layers=1,2,3,4"), *ParseParameter("o=a,b,c,d")};
+  const auto value = [&](const Point& p) {
+    return std::abs(p[0] - 0.3) + std::abs(std::log2(p[1]) - 5) / 8 + std::abs(p[2] - 2) / 4 +
+           (p[3] == 2 ? 0 : 0.5);
+  };
+  double by_chance = 0, by_model = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    for (Algorithm algorithm : {Algorithm::kRandom, Algorithm::kTpe}) {
+      Study study({.space = space,
+                   .algorithm = algorithm,
+                   .pruning = Pruning::kNone,
+                   .seed = seed,
+                   .trials = 60});
+      while (study.CanAsk()) {
+        const Trial trial = study.Ask();
+        study.End(trial.number, {.value = value(trial.point)});
+      }
+      (algorithm == Algorithm::kTpe ? by_model : by_chance) += *study.Best()->value;
+    }
+  }
+  EXPECT_LT(by_model, by_chance / 2) << by_model << " " << by_chance;
+}
+
 TEST(Search, HostileValuesAreTaken) {
   for (Algorithm algorithm : {Algorithm::kTpe, Algorithm::kGp}) {
     Space space = Numbers(2);

@@ -368,6 +368,7 @@ FILES = [
     ("script: train.py\n", "sweep.yaml:1:1: parameters: what is to be searched?"),
     ("parameters: {lr: [1, 2]}\n", "sweep.yaml:1:1: script: give a script or a manifest, one of them"),
     ("script: train.py\nparameters: {lr: [1, 2]}\nrun: {wokers: 1}\n", "sweep.yaml:3:7: run.wokers: unknown field, did you mean workers?"),
+    ("apiVersion: kubeflow.org/v1\nkind: TFJob\n", "sweep.yaml: is a manifest, not a sweep: give it with -f"),
     ("script: [\n", "sweep.yaml:"),
     ("", "sweep.yaml: must be a map"),
 ]
