@@ -22,6 +22,7 @@
 #include "cli/progress_line.h"
 #include "cli/python.h"
 #include "cli/refuse.h"
+#include "cli/sweep_store.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/process.h"
@@ -39,8 +40,8 @@ constexpr int kEndsWithinMs = 5000;
 constexpr int kPort = 6006;              // TensorBoard's own
 constexpr size_t kMostWords = 16 << 10;  // of what it says, the last
 
-// TensorBoard that ends with whoever started it, however that ends, and takes its directory of links
-// with it.
+// TensorBoard that ends with whoever started it, however that ends, and takes its directory of
+// links with it.
 constexpr std::string_view kProgram = R"PYTHON(
 import ctypes, os, runpy, shutil, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
@@ -72,12 +73,26 @@ void AddAllJobs(const std::string& name_space, Wish& wish) {
   }
 }
 
+// The trials of a sweep, each a run of its own; false: there is no such sweep.
+bool AddSweep(const std::string& name_space, const std::string& name, Wish& wish) {
+  const auto sweep = SweepStore::Open(name_space, name);
+  if (!sweep) return false;
+  wish.runs[name] = sweep->path();
+  const auto first = FindLocalJob(sweep->plan().job_space, sweep->JobName(0));
+  if (const auto run = first ? first->dir.LoadRun() : std::unexpected(first.error())) {
+    wish.python = run->python;
+  }
+  return true;
+}
+
 Result<Wish> WishFor(const Args& args) {
   Wish out{.all_jobs = args.operands().empty()};
   for (const std::string& word : args.operands()) {
     auto job = FindLocalJob(args.name_space(), word);
     if (job) {
       Add(job->dir, job->name, out);
+    } else if (AddSweep(args.name_space(), word, out)) {
+      continue;
     } else if (io::IsDirectory(word)) {
       out.runs[io::BaseName(io::AbsolutePath(word))] = io::AbsolutePath(word);
     } else {
@@ -229,7 +244,7 @@ Result<> Run(const Args& args, Wish wish, const std::string& python) {
     if (!told) line.Show("waiting for TensorBoard");
     if (!wish.all_jobs || io::Now() < next) continue;
     AddAllJobs(args.name_space(), wish);
-    TRY(logs.Show(wish.runs));
+    base::IgnoreError(logs.Show(wish.runs), "it is just ending, and has taken its links along");
     next = io::Now() + kLookAgain;
   }
   return {};

@@ -243,7 +243,7 @@ const std::vector<Command>& Commands() {
        false,
        FetchCommand},
       {"board",
-       "[JOB|DIR]…",
+       "[JOB|SWEEP|DIR]…",
        "TensorBoard over jobs, one run each (default: all), until Ctrl-C",
        {{"port", 0, "PORT", "of this machine (default 6006, or any that is free)"},
         {"python", 0, "PATH", "whose TensorBoard (default: that of the newest job)"},

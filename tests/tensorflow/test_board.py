@@ -41,6 +41,16 @@ def test_every_job_is_a_run_those_to_come_as_well_and_nothing_stays(yard):
     wait_for(lambda: not yard.processes() and links() == before, "nothing is left")
 
 
+def test_a_sweep_has_a_run_for_each_trial(yard):
+    yard.run("sweep", WRITES, "--python", PYTHONS["2.21"], "-w", 1, "--param", "rate=1,2", "--metric", "loss", "--prune", "none",
+             "--name", "both")
+    board = Board(yard, "both")
+    board.wait_for_runs("both/000-rate=1/tensorboard", "both/001-rate=2/tensorboard")
+    assert board.losses("both/001-rate=2/tensorboard")[0] == (0, 2.0)
+    board.process.send_signal(signal.SIGINT)
+    assert board.process.wait(30) == 0
+
+
 def test_what_cannot_be_shown_is_refused(yard):
     assert "no job in namespace default has written anything for TensorBoard" in yard.refused("board")
     assert yard.refused("board", "nobody") == "no job named nobody in namespace default"
