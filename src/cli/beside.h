@@ -17,25 +17,31 @@ struct BesideWish {
   std::string what;  // for a person: "TensorBoard"
   std::string image;
   std::vector<std::string> command;
-  int port = 0;             // it listens on, in its pod and as a Service
-  std::string ready_path;   // answers 200 once it is ready
+  struct Port {
+    std::string name;
+    int number = 0;  // it listens on, in its pod and as a Service
+    int local = 0;   // of this machine; 0: any that is free
+  };
+  std::vector<Port> ports;
+  std::string ready_path;  // on the last of the ports, answers 200 once it is ready
+  std::string ingress;  // the host name by which others reach the last of the ports; may be empty
   base::JsonArray mounts;   // of the container
   base::JsonArray volumes;  // of the pod
   base::JsonArray owners;   // with whom it goes
 };
 
-// The Deployment and the Service.
+// The Deployment, the Service, and the Ingress if there is to be one.
 std::vector<base::Json> BesideObjects(const BesideWish& wish);
 
-// Makes them, unless they are there, and waits until it is ready; then `tell`s the port of this
-// machine, and carries connections until Ctrl-C. What was made is taken away again, unless it is to
-// be kept. `local_port` 0: any that is free.
-struct ReachOptions {
-  int local_port = 0;
-  bool keep = false;
-  base::Duration patience;
+enum class Stay {
+  kUntilCtrlC,  // what was made is taken away again
+  kAfterCtrlC,
+  kDetached,  // no connections are carried
 };
-base::Result<> Reach(Cluster& cluster, const BesideWish& wish, const ReachOptions& options,
-                     const std::function<void(int port)>& tell);
+
+// Makes them, unless they are there, and waits until it is ready; then `tell`s the ports of this
+// machine, and carries connections until Ctrl-C.
+base::Result<> Reach(Cluster& cluster, const BesideWish& wish, Stay stay,
+                     const std::function<void(const std::vector<int>& ports)>& tell);
 
 }  // namespace cli

@@ -2,14 +2,12 @@
 
 #include <fmt/core.h>
 
-#include "api/tfjob.h"
 #include "cli/beside.h"
 #include "cli/cluster.h"
 #include "cli/cluster_place.h"
 #include "cli/kept_output.h"
 #include "cli/place.h"
 #include "cli/refuse.h"
-#include "kube/api.h"
 
 namespace cli {
 namespace {
@@ -18,7 +16,6 @@ using base::Json;
 using base::JsonArray;
 using base::JsonObject;
 using base::Result;
-using namespace std::chrono_literals;
 
 constexpr int kPort = 6006;  // TensorBoard's own
 constexpr std::string_view kMount = "/trainyard/board";
@@ -47,7 +44,7 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
                  .what = "TensorBoard",
                  .command = {"python3", "-m", "tensorboard.main", "--logdir", std::string(kMount),
                              "--host", "0.0.0.0", "--port", std::to_string(kPort)},
-                 .port = kPort,
+                 .ports = {{.name = "http", .number = kPort}},
                  .ready_path = "/"};
   for (const std::string& job : jobs) {
     const KeptOutput output = TRY(OutputThere(cluster, args, name_space, job));
@@ -65,13 +62,8 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
                    {"subPath", output.path.empty() ? "tensorboard" : output.path + "/tensorboard"},
                    {"readOnly", true}});
   }
-  if (!one) return out;
   // It goes with its job, should it stay longer than we do.
-  const auto store = StoreOf(cluster, name_space, jobs[0]);
-  if (!store) return out;
-  out.owners.push_back(OwnerOf(
-      TRY(cluster.jobs(*store).Get(kube::Path(api::kApiVersion, "tfjobs", name_space, jobs[0]))),
-      *store));
+  if (one) out.owners = OwnersThere(cluster, name_space, jobs[0]);
   return out;
 }
 
@@ -85,11 +77,11 @@ int BoardThere(const Args& args, const std::string& context) {
   if (!wish) return Fail(cluster->Explain(wish.error()));
   const auto port = args.Number("port", 0, 1, 65535);
   CatchInterrupts();
+  wish->ports[0].local = static_cast<int>(*port);
   auto done =
-      Reach(*cluster, *wish,
-            {.local_port = static_cast<int>(*port), .keep = args.Has("keep"), .patience = 3min},
-            [&](int local) {
-              TellBoard(args, fmt::format("http://127.0.0.1:{}/", local), wish->volumes.size());
+      Reach(*cluster, *wish, args.Has("keep") ? Stay::kAfterCtrlC : Stay::kUntilCtrlC,
+            [&](const std::vector<int>& local) {
+              TellBoard(args, fmt::format("http://127.0.0.1:{}/", local[0]), wish->volumes.size());
             });
   if (done) return 0;
   const int status = Fail(cluster->Explain(done.error()));

@@ -429,6 +429,14 @@ JsonObject OwnerOf(const Json& job, Store store) {
           {"uid", kube::Metadata(job, "uid")}};
 }
 
+base::JsonArray OwnersThere(Cluster& cluster, const std::string& name_space,
+                            const std::string& name) {
+  const auto store = StoreOf(cluster, name_space, name);
+  if (!store) return {};
+  const auto job = cluster.jobs(*store).Get(JobPath(name_space, name));
+  return job ? base::JsonArray{OwnerOf(*job, *store)} : base::JsonArray();
+}
+
 std::unique_ptr<Place> OpenClusterPlace(Cluster cluster, const Args& args) {
   return std::make_unique<ClusterPlace>(std::move(cluster), TypedAgain(args));
 }

@@ -32,5 +32,8 @@ base::Result<Store> StoreOf(Cluster& cluster, const std::string& name_space,
                             const std::string& name);
 // The owner reference of what goes with a job.
 base::JsonObject OwnerOf(const base::Json& job, Store store);
+// The same of one by name, in a list; empty: it is gone.
+base::JsonArray OwnersThere(Cluster& cluster, const std::string& name_space,
+                            const std::string& name);
 
 }  // namespace cli

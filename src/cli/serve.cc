@@ -11,6 +11,7 @@
 #include "base/quantity.h"
 #include "base/strings.h"
 #include "cli/cluster.h"
+#include "cli/cluster_serve.h"
 #include "cli/commands.h"
 #include "cli/local_jobs.h"
 #include "cli/local_place.h"
@@ -160,7 +161,11 @@ Result<JsonObject> MakeOptions(const Args& args) {
 int ServeCommand(const Args& args) {
   const auto context = ContextOf(args);
   if (!context) return Refuse(context.error());
-  if (*context) return Refuse("serve: models are served on this machine only, so far");
+  if (*context) return ServeThere(args, **context);
+  for (const char* flag : {"server", "image", "path", "ingress", "detach"}) {
+    if (args.Has(flag))
+      return Refuse(fmt::format("--{} is for clusters: with --on kubernetes", flag));
+  }
   const auto server = io::HelperProgram("trainyard-server");
   if (!server) return Refuse(server.error());
   const auto options = MakeOptions(args);

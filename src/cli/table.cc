@@ -72,6 +72,11 @@ std::vector<Flag> ServeFlags() {
       {"certificate", 0, "FILE", "PEM, with its chain: TLS; with --key"},
       {"key", 0, "FILE", "PEM"},
       {"open", 0, "", "on a --host that others reach, without a token"},
+      {"server", 0, "WHICH", "on a cluster: tensorflow, the official one (default), or trainyard"},
+      {"image", 'i', "IMAGE", "on a cluster: that has the server (default tensorflow/serving)"},
+      {"path", 0, "PATH", "on a cluster: where below the job's output the versions lie"},
+      {"ingress", 0, "HOST", "on a cluster: an Ingress of this host name for REST"},
+      {"detach", 'd', "", "on a cluster: leave it there, until the job is deleted"},
   };
 }
 

@@ -107,6 +107,10 @@ class Cluster:
         """Gives the node the image of an archive, as script/image writes one."""
         node.import_image(self.state, path)
 
+    def load_serving_image(self, reference, version, program):
+        """Gives the node an image with TensorFlow and our program."""
+        node.add_serving_image(self.state, reference, version, program)
+
     # -- faults
 
     def kill(self, component):

@@ -58,8 +58,8 @@ def write_small(target, reference=SMALL):
     write(target, reference, layer, "/bin", Cmd=["sh"])
 
 
-def write_tensorflow(target, version, python):
-    """An image in which `python` is the given one."""
+def write_tensorflow(target, reference, python, program=None):
+    """An image in which `python` is the given one, and `trainyard` the program, with what lies beside it."""
     layer = Layer()
     accounts(layer)
     layer.folder("usr")
@@ -68,7 +68,12 @@ def write_tensorflow(target, version, python):
             layer.link(name, f"usr/{name}")
     layer.file("etc/ld.so.cache", pathlib.Path("/etc/ld.so.cache").read_bytes())
     path = f"{pathlib.Path(python).parent}:{PATH}"
-    write(target, TENSORFLOW + version, layer, path, Cmd=["python"])
+    if program:
+        layer.folder("opt", "opt/trainyard", "opt/trainyard/libexec")
+        for file in (program, *sorted(program.parent.glob("libexec/*"))):
+            layer.file(f"opt/trainyard/{file.relative_to(program.parent)}", file.read_bytes(), 0o755)
+        path = f"/opt/trainyard:{path}"
+    write(target, reference, layer, path, Cmd=["python"])
 
 
 def shared_folders(python):

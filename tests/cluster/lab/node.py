@@ -4,6 +4,7 @@ The supervisor is pid 1 in there, so its end is the end of all. A pair of virtua
 API server, pods and services directly, pods reach the host, and there is no way out to anywhere else.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -62,6 +63,11 @@ def make_certificates(cluster):
         pki.write_kubeconfig(folder, file, cluster.server, cluster.dir / f"{file}.conf")
 
 
+def python_of(version):
+    command = [HERE.parents[1] / "script/python-env", version]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
 def write_images(cluster):
     """The archives, in the order in which they are wanted, and the table for oci-runtime."""
     folder, mounts = cluster.dir / "images", {}
@@ -69,11 +75,20 @@ def write_images(cluster):
     images.write_pause(folder / "0-pause.tar", cluster.program("pause"))
     images.write_small(folder / "1-small.tar")
     for version in ("2.15", "2.21"):
-        python = subprocess.run([HERE.parents[1] / "script/python-env", version], stdout=subprocess.PIPE, text=True,
-                                check=True).stdout.strip()
-        images.write_tensorflow(folder / f"2-tensorflow-{version}.tar", version, python)
+        python = python_of(version)
+        images.write_tensorflow(folder / f"2-tensorflow-{version}.tar", images.TENSORFLOW + version, python)
         mounts[images.TENSORFLOW + version] = images.shared_folders(python)
     write_json(cluster.dir / "image-mounts.json", mounts)
+
+
+def add_serving_image(cluster, reference, version, program):
+    """One more, that has both TensorFlow and our program."""
+    python = python_of(version)
+    mounts = json.loads((cluster.dir / "image-mounts.json").read_text())
+    write_json(cluster.dir / "image-mounts.json", {**mounts, reference: images.shared_folders(python)})
+    path = cluster.dir / "images/3-serving.tar"
+    images.write_tensorflow(path, reference, python, program)
+    import_image(cluster, path)
 
 
 def import_image(cluster, path):
