@@ -251,8 +251,8 @@ std::string NewestModel(const std::string& output) {
 
 Kept KeptLocally(const backend::local::JobDir& dir, const std::string& output,
                  const std::string& name) {
-  Kept out{
-      .model = NewestModel(output), .logs = dir.File("logs"), .next = "trainyard logs " + name};
+  Kept out{.model = NewestModel(output), .logs = dir.File("logs")};
+  out.next = (out.model.empty() ? "trainyard logs " : "trainyard serve ") + name;
   const std::string checkpoint = NewestCheckpoint(dir.File("checkpoints"));
   if (!checkpoint.empty())
     out.checkpoint = fmt::format("checkpoint {} in {}", checkpoint, dir.File("checkpoints"));

@@ -1,4 +1,4 @@
-// `predict`: asks a server, ours or TensorFlow Serving, about a picture; the seed's client.py.
+// `predict`: asks a server, ours or TensorFlow Serving, about a picture.
 // Becomes the program that has gRPC (server_main.cc).
 #include <fmt/core.h>
 #include <unistd.h>

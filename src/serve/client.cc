@@ -19,7 +19,7 @@ namespace {
 namespace tfs = tensorflow::serving;
 using base::Result;
 
-constexpr std::chrono::seconds kPatience(10);  // the seed's
+constexpr std::chrono::seconds kPatience(10);
 constexpr int kRefused = 2;
 constexpr int kLost = 69;  // no contact
 

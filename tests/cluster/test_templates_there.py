@@ -44,7 +44,7 @@ def test_the_template_of_the_workshop_runs_with_its_four_parameters(there, tmp_p
     parameters = ["JOB_NAME=shop", f"IMAGE_NAME={IMAGE}", "WORKERS=2", "TRAIN_STEPS=10"]
     out = there.run("run", "-f", "all.yaml", *(word for one in parameters for word in ("--param", one)))
     assert "shop succeeded" in out
-    # As the seed's listing names them.
+    # As the workshop's listing names them.
     assert sorted(pod["metadata"]["name"] for pod in there.cluster.pods(there.namespace)) == [
         "shop-chief-0", "shop-ps-0", "shop-worker-0", "shop-worker-1"]
     assert {path.name: path.read_text() for path in (folder / "shop").iterdir()} == {

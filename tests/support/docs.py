@@ -11,8 +11,8 @@ from yard import ROOT
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 
 
-def run_page(name, folder, env):
-    """Runs the commands of a page in a folder, and says how many there were."""
+def run_page(name, folder, env, seconds=60):
+    """Runs the commands of a page in a folder, each within so many seconds, and says how many there were."""
     text = (ROOT / "docs" / name).read_text()
     blocks = [(kind, dict(re.findall(r"(\w+)=(\S+)", options)), body) for kind, options, body in BLOCK.findall(text)]
     for _, options, body in blocks:
@@ -23,7 +23,7 @@ def run_page(name, folder, env):
         if kind != "sh":
             continue
         for command in body.splitlines():
-            done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+            done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=seconds)
             assert done.returncode == int(options.get("exit", 0)), f"{command}\n{done.stdout}{done.stderr}"
             ran += 1
     return ran

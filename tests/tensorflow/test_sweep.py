@@ -1,4 +1,4 @@
-"""Sweeps over real trainings: a grid of nine as in the learnk8s seed, and Keras' own `fit` with its metrics."""
+"""Sweeps over real trainings: a grid of nine, and Keras' own `fit` with its metrics."""
 
 import json
 
