@@ -1,5 +1,5 @@
 // A predict request in JSON to tensors, and tensors to its answer; TensorFlow Serving's two forms.
-// Pure; the fuzz target is predict_json_fuzz.
+// Pure; the fuzz target is predict_json_fuzz. (Answers: predict_json_write.cc.)
 //
 //   {"instances": [row, row]}           {"predictions": [row, row]}
 //   {"inputs": value or {name: value}}  {"outputs": value or {name: value}}

@@ -90,7 +90,7 @@ def test_a_runtime_that_is_killed_comes_back_and_costs_one_batch(yard, version, 
                 pid, = served.runtimes()
                 begun = time.monotonic()
                 yard.kill(pid)
-                wait_for(lambda: served.get("/readyz/dense")[0] == 200 and served.runtimes() not in ([], [pid]), "back", 30)
+                wait_for(lambda: served.runtimes() not in ([], [pid]) and served.get("/readyz/dense")[0] == 200, "back", 30)
                 took.append(time.monotonic() - begun)
                 shutil.rmtree(base, ignore_errors=True)  # from here on only the server has its files
         assert served.process.pid == server and served.process.poll() is None
