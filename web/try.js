@@ -259,6 +259,13 @@ async function predict() {
 
 // -- what is there
 
+// The same whatever order its keys come in: a server may write them in any.
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+}
+
 async function look() {
   const models = (await call("/v1/models")).models;
   const shown = Array.from(at("model").options, (option) => option.value);
@@ -282,7 +289,7 @@ async function look() {
   version = ready[0];
   at("version").textContent = "version " + version;
   const found = metadata.metadata.signature_def.signature_def;
-  if (JSON.stringify(found) === JSON.stringify(signatures)) return predict(); // the same question to the new one
+  if (JSON.stringify(sorted(found)) === JSON.stringify(sorted(signatures))) return predict(); // the same question to the new one
   signatures = found;
   const names = Object.keys(found).sort((a, b) => (b === "serving_default") - (a === "serving_default") || (a < b ? -1 : 1));
   at("signature").replaceChildren(...names.map((name) => new Option(name, name)));

@@ -234,7 +234,7 @@ void AppendJsonString(std::string_view text, std::string& out) {
       out += '\\';
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
+      out += fmt::format("\\u{:04x}", static_cast<int>(c));
     } else {
       out += c;
     }
