@@ -38,7 +38,8 @@ bool IsStamp(std::string_view text) {
 
 // A refusal that only means: later. There is no other sign of it than these words.
 bool HasNotStarted(const std::string& text) {
-  return text.contains("is waiting to start") || text.contains("does not have a host assigned");
+  return text.contains("is waiting to start") || text.contains("does not have a host assigned") ||
+         text.contains("is not available");
 }
 
 // Nothing more will come of this container.
@@ -221,7 +222,8 @@ void LogFollow::State::TakePod(base::Result<Response> answer) {
   const auto pod = error ? base::Result<Json>(Json()) : base::ParseJson(answer->body);
   if (!error && !pod) error = pod.error();
   const Json* metadata = pod ? base::Find(*pod, "metadata") : nullptr;
-  if (!error && !query.uid.empty() && (!metadata || base::StringOr(*metadata, "uid") != query.uid)) {
+  if (!error && !query.uid.empty() &&
+      (!metadata || base::StringOr(*metadata, "uid") != query.uid)) {
     ended = true;  // as if it were gone
     return;
   }

@@ -185,8 +185,11 @@ TEST_F(LogFollowTest, KeepsTheZoneOfTheNode) {
 TEST_F(LogFollowTest, WaitsForAContainerThatHasNotStarted) {
   Open();
   for (int i = 0; i < 10; ++i) {
-    transport.StreamEnds(
-        Response{.status = 400, .body = R"({"message":"container \"c\" is waiting to start: x"})"});
+    // A node says the second in the moment before it has made the container.
+    transport.StreamEnds(Response{
+        .status = 400,
+        .body = i % 2 == 0 ? R"({"message":"container \"c\" is waiting to start: x"})"
+                           : R"({"message":"container \"c\" in pod \"p\" is not available"})"});
     EXPECT_FALSE(log.ended());
     EXPECT_TRUE(log.error());
     Open();
