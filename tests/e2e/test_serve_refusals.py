@@ -67,7 +67,7 @@ def test_the_port_is_in_use(yard):
     (("--max-request", "1"), "--max-request 1: a size from 1Ki to 1Gi"),
     (("--poll", "soon"), "--poll: "),
     (("--config", "none.config"), "--config names the models"),
-    (("--on", "kubernetes"), "serve: models are served on this machine only, so far"),
+    (("--image", "x"), "--image is for clusters: with --on kubernetes"),
     (("--bach", "1"), "unknown flag --bach: did you mean --batch?"),
 ])
 def test_flags_that_are_wrong(yard, words, said):

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "api/decode.h"
@@ -67,6 +68,21 @@ Result<std::string> Home() {
   return home;
 }
 
+namespace {
+
+// What a job writes before it runs is small, but a job that cannot even begin its logs only waits.
+constexpr uint64_t kLeastRoom = 1 << 20;
+
+Result<std::string> HomeWithRoom() {
+  const std::string home = TRY(Home());
+  struct statvfs disk;
+  if (statvfs(home.c_str(), &disk) == 0 && disk.f_bavail * disk.f_frsize < kLeastRoom)
+    return base::FromErrno("state directory " + home, ENOSPC);
+  return home;
+}
+
+}  // namespace
+
 Result<api::Job> JobDir::LoadJob() const {
   const std::string text = TRY(io::ReadFile(File("job.yaml")));
   api::Decoded decoded = api::DecodeJob(text);
@@ -127,7 +143,7 @@ JobDir Locate(const std::string& name_space, const std::string& name) {
 }
 
 Result<Claim> ClaimNamed(const std::string& name_space, const std::string& name) {
-  const std::string parent = TRY(Home()) + "/" + name_space;
+  const std::string parent = TRY(HomeWithRoom()) + "/" + name_space;
   TRY(io::MakeDirs(parent));
   const std::string path = parent + "/" + name;
   if (mkdir(path.c_str(), 0755) != 0) {
@@ -149,7 +165,7 @@ Result<Claim> ClaimNamed(const std::string& name_space, const std::string& name)
 }
 
 Result<Claim> ClaimNumbered(const std::string& name_space, const std::string& base_name) {
-  const std::string parent = TRY(Home()) + "/" + name_space;
+  const std::string parent = TRY(HomeWithRoom()) + "/" + name_space;
   TRY(io::MakeDirs(parent));
   int64_t number = 1;
   for (const std::string& taken : io::ListDir(parent)) {
