@@ -6,9 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -144,7 +142,8 @@ class LogDir {
 // The process, and what it says.
 class TensorBoard {
  public:
-  static Result<TensorBoard> Start(const std::string& python, const std::string& logs, int port) {
+  static Result<TensorBoard> Start(const std::string& python, const std::string& logs,
+                                   const std::string& port) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return base::FromErrno("pipe", errno);
     TensorBoard out;
@@ -152,11 +151,11 @@ class TensorBoard {
     const io::Fd write_end(ends[1]);
     std::vector<std::string> env = io::Environment();
     env.push_back("PYTHONUNBUFFERED=1");
-    out.pid_ = TRY(io::Start(
-        {.argv = {python, "-c", std::string(kProgram), std::to_string(getpid()), "--logdir", logs,
-                  "--host", "127.0.0.1", "--port", std::to_string(port)},
-         .env = std::move(env),
-         .output = write_end.get()}));
+    out.pid_ =
+        TRY(io::Start({.argv = {python, "-c", std::string(kProgram), std::to_string(getpid()),
+                                "--logdir", logs, "--host", "127.0.0.1", "--port", port},
+                       .env = std::move(env),
+                       .output = write_end.get()}));
     out.process_ = io::Fd(static_cast<int>(syscall(SYS_pidfd_open, out.pid_, 0)));
     return out;
   }
@@ -212,24 +211,10 @@ class TensorBoard {
   std::string said_;
 };
 
-// Whether nobody listens there, on loopback, at the moment.
-bool IsFree(int port) {
-  const io::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int yes = 1;  // as TensorBoard: a connection that is going away is not in the way
-  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-         listen(fd.get(), 1) == 0;
-}
-
 Result<> Run(const Args& args, Wish wish, const std::string& python) {
-  const int64_t port = TRY(args.Number("port", IsFree(kPort) ? kPort : 0, 1, 65535));
   const LogDir logs = TRY(LogDir::Make());
   TRY(logs.Show(wish.runs));
-  TensorBoard board = TRY(TensorBoard::Start(python, logs.path(), static_cast<int>(port)));
+  TensorBoard board = TRY(TensorBoard::Start(python, logs.path(), args.Get("port", "default")));
   bool told = false;
   ProgressLine line;
   for (base::Time next = io::Now(); !Interrupted();) {
@@ -279,7 +264,7 @@ void TellBoard(const Args& args, const std::string& url, size_t runs) {
 }
 
 int BoardCommand(const Args& args) {
-  if (auto port = args.Number("port", kPort, 1, 65535); !port) return Refuse(port.error());
+  if (auto port = args.Number("port", 0, 1, 65535); !port) return Refuse(port.error());
   auto context = ContextOf(args);
   if (!context) return Refuse(context.error());
   return *context ? BoardThere(args, **context) : BoardHere(args);

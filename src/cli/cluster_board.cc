@@ -12,7 +12,6 @@
 namespace cli {
 namespace {
 
-using base::Json;
 using base::JsonArray;
 using base::JsonObject;
 using base::Result;

@@ -13,7 +13,6 @@ namespace cli {
 namespace {
 
 using base::Invalid;
-using base::Json;
 using base::JsonArray;
 using base::JsonObject;
 using base::Result;
