@@ -35,7 +35,6 @@ using namespace std::chrono_literals;
 
 constexpr base::Duration kLookAgain = 2s;
 constexpr int kEndsWithinMs = 5000;
-constexpr int kPort = 6006;              // TensorBoard's own
 constexpr size_t kMostWords = 16 << 10;  // of what it says, the last
 
 // TensorBoard that ends with whoever started it, however that ends, and takes its directory of
