@@ -42,6 +42,12 @@ bool HasLog(const Pod& pod) {
   return pod.replica.phase != core::Phase::kPending || core::HasEnded(pod.replica);
 }
 
+// A node reports up to a second late that a container runs. So its log is asked for as soon as a
+// node has the pod, where that is a matter of few requests.
+constexpr size_t kMostEarly = 8;
+
+bool MayStartAnyMoment(const Pod& pod) { return !pod.node.empty() && pod.trouble.empty(); }
+
 bool IsChosen(const std::set<ReplicaId>& chosen, ReplicaId id) {
   return chosen.empty() || chosen.contains(id);
 }
@@ -54,9 +60,12 @@ void SortByTime(std::vector<TimedChunk>& chunks) {
 
 void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaId>& chosen,
                     std::optional<int64_t> since_seconds) {
+  HurryEarly(pods);
   for (const Pod* pod : pods) {
     const ReplicaId id = pod->replica.id;
-    if (!HasLog(*pod) || !IsChosen(chosen, id) || follows_.contains(pod->uid)) continue;
+    if (!IsChosen(chosen, id) || follows_.contains(pod->uid)) continue;
+    const bool early = !HasLog(*pod);
+    if (early && (follows_.size() >= kMostEarly || !MayStartAnyMoment(*pod))) continue;
     Forget(pod->key.name);
     // What the one before it said of its progress says nothing of this one.
     if (!seen_.insert(id).second)
@@ -64,12 +73,25 @@ void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaI
           {.id = id,
            .bytes = fmt::format("{}attempt {}\n", backend::local::kMark, pod->replica.attempt)});
     names_[pod->key.name] = pod->uid;
-    follows_[pod->uid] = std::make_unique<kube::LogFollow>(
-        transport_, QueryFor(*pod, since_seconds),
-        [this, id](std::string_view line, std::string_view when) {
-          if (when.empty()) return;  // the node's own words about the log
-          taken_.push_back({.id = id, .time = TimeOf(when), .bytes = std::string(line) + "\n"});
-        });
+    follows_[pod->uid] = {
+        std::make_unique<kube::LogFollow>(
+            transport_, QueryFor(*pod, since_seconds),
+            [this, id](std::string_view line, std::string_view when) {
+              if (when.empty()) return;  // the node's own words about the log
+              taken_.push_back({.id = id, .time = TimeOf(when), .bytes = std::string(line) + "\n"});
+            }),
+        early};
+  }
+}
+
+// What an early one waits for has happened: the pod runs, or is gone.
+void PodLogs::HurryEarly(const std::vector<const Pod*>& pods) {
+  for (auto& [uid, followed] : follows_) {
+    if (!followed.early) continue;
+    const auto pod = std::ranges::find(pods, uid, &Pod::uid);
+    if (pod != pods.end() && !HasLog(**pod)) continue;
+    followed.early = false;
+    followed.log->Hurry();
   }
 }
 
@@ -80,15 +102,15 @@ void PodLogs::Forget(const std::string& name) {
 }
 
 void PodLogs::Advance(Time now) {
-  for (auto& [uid, follow] : follows_) {
-    if (!follow->ended()) follow->Advance(now);
+  for (auto& [uid, followed] : follows_) {
+    if (!followed.log->ended()) followed.log->Advance(now);
   }
 }
 
 std::optional<Time> PodLogs::next() const {
   std::optional<Time> out;
-  for (const auto& [uid, follow] : follows_) {
-    const auto due = follow->ended() ? std::nullopt : follow->next();
+  for (const auto& [uid, followed] : follows_) {
+    const auto due = followed.log->ended() ? std::nullopt : followed.log->next();
     if (due && (!out || *due < *out)) out = due;
   }
   return out;
@@ -114,7 +136,7 @@ bool PodLogs::ended(const std::vector<const Pod*>& pods) const {
                                [&](const Pod* pod) { return pod->uid == uid && !pod->finished; });
   };
   return taken_.empty() && std::ranges::all_of(follows_, [&](const auto& entry) {
-           return entry.second->ended() || runs(entry.first);
+           return entry.second.log->ended() || runs(entry.first);
          });
 }
 

@@ -34,10 +34,15 @@ class PodLogs {
   bool ended(const std::vector<const backend::cluster::Pod*>& pods) const;
 
  private:
+  struct Followed {
+    std::unique_ptr<kube::LogFollow> log;
+    bool early;  // asked for before the pod was reported to run
+  };
   void Forget(const std::string& name);
+  void HurryEarly(const std::vector<const backend::cluster::Pod*>& pods);
 
   kube::Transport& transport_;
-  std::map<std::string, std::unique_ptr<kube::LogFollow>> follows_;  // by the UID of the pod
+  std::map<std::string, Followed> follows_;   // by the UID of the pod
   std::map<std::string, std::string> names_;  // of pods, and the UIDs of those that are followed
   std::set<api::ReplicaId> seen_;
   std::vector<TimedChunk> taken_;

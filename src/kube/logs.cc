@@ -25,6 +25,8 @@ using namespace std::chrono_literals;
 
 constexpr size_t kMostLine = size_t{1} << 20;
 constexpr Duration kFirstPause = 200ms;
+constexpr Duration kStartPause = 100ms;  // containers mostly start within a second or two
+constexpr int kStartTries = 15;
 constexpr Duration kLongestPause = 10s;
 // A container may say nothing for long. A dead connection is noticed by the kernel.
 constexpr Duration kSilence = 24h;
@@ -99,11 +101,13 @@ struct LogFollow::State {
   std::unique_ptr<Stream> stream;
   bool under_way = false;
   bool looks = false;    // at the pod next, not at the log
+  bool waited = false;   // before that look, so not once more after it
   bool is_over = false;  // the container was, before the stream was opened
   std::optional<Duration> pause = Duration(0);
   std::optional<Time> due;
   Time now{};
   int failures = 0;
+  int starts = 0;  // times that it was asked for before it had started
   bool ended = false;
   std::optional<Error> error;
 
@@ -137,6 +141,7 @@ struct LogFollow::State {
   void TakeEnd(base::Result<Response> answer);
   void TakePod(base::Result<Response> answer);
   void Again(std::optional<Duration> retry_after);
+  void AgainForStart();
 };
 
 void LogFollow::State::Open() {
@@ -155,7 +160,7 @@ void LogFollow::State::Open() {
 }
 
 void LogFollow::State::TakeBytes(std::string_view bytes) {
-  failures = 0;
+  failures = starts = 0;
   error.reset();
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
@@ -199,6 +204,12 @@ void LogFollow::State::Again(std::optional<Duration> retry_after) {
   pause = std::min(std::max(growing, retry_after.value_or(0s)), kLongestPause);
 }
 
+void LogFollow::State::AgainForStart() {
+  if (++starts > kStartTries) return Again(std::nullopt);
+  failures = 0;
+  pause = kStartPause;
+}
+
 void LogFollow::State::TakeEnd(base::Result<Response> answer) {
   under_way = false;
   error = answer ? ErrorOf(*answer) : answer.error();
@@ -210,9 +221,10 @@ void LogFollow::State::TakeEnd(base::Result<Response> answer) {
     return;
   }
   const int status = answer ? answer->status : 0;
-  ended = !(status == 0 || status == 429 || status >= 500 ||
-            (status == 400 && HasNotStarted(error->text())));
-  looks = !query.uid.empty();
+  const bool starts_later = status == 400 && HasNotStarted(error->text());
+  ended = !(status == 0 || status == 429 || status >= 500 || starts_later);
+  looks = waited = !query.uid.empty();
+  if (starts_later) return AgainForStart();
   Again(answer ? answer->retry_after : std::nullopt);
 }
 
@@ -230,7 +242,7 @@ void LogFollow::State::TakePod(base::Result<Response> answer) {
   if (!error) {
     looks = false;
     is_over = IsOver(*pod, query.container);
-    if (is_over) {
+    if (std::exchange(waited, false) || is_over) {
       pause = Duration(0);
     } else {
       Again(std::nullopt);
@@ -264,6 +276,12 @@ void LogFollow::Advance(Time now) {
   } else {
     s.Open();
   }
+}
+
+void LogFollow::Hurry() {
+  State& s = *state_;
+  s.failures = s.starts = 0;
+  if (!s.under_way && s.due) s.pause = Duration(0);
 }
 
 std::optional<Time> LogFollow::next() const {

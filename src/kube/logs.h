@@ -42,6 +42,8 @@ class LogFollow {
   void Advance(base::Time now);
   // When Advance has something to do next; nothing: when bytes have come, or it is over.
   std::optional<base::Time> next() const;
+  // Something is known to have changed: asks at once, whatever was waited for.
+  void Hurry();
 
   bool ended() const;                               // the container has, or the log cannot be had
   const std::optional<base::Error>& error() const;  // the last; over if ended()

@@ -200,6 +200,50 @@ TEST_F(LogFollowTest, WaitsForAContainerThatHasNotStarted) {
   EXPECT_FALSE(log.error());
 }
 
+TEST_F(LogFollowTest, AStartIsAskedForOftenAtFirstAndAtOnceWhenItIsKnown) {
+  const auto refuse = [&] {
+    transport.StreamEnds(
+        Response{.status = 400, .body = R"({"message":"container \"c\" is waiting to start: x"})"});
+  };
+  Open();
+  for (int i = 0; i < 15; ++i) {
+    refuse();
+    Open();
+    EXPECT_EQ(now, kStart + (i + 1) * 100ms);
+  }
+  for (int i = 0; i < 8; ++i) {
+    refuse();
+    Open();
+  }
+  refuse();
+  const Time before = now;
+  log.Advance(now);
+  EXPECT_EQ(log.next(), before + 10s);
+  log.Hurry();
+  Open();
+  EXPECT_EQ(now, before);
+  ASSERT_TRUE(transport.stream());
+}
+
+TEST_F(LogFollowTest, OfOnePodIsWaitedForOnceBetweenTwoRequests) {
+  LogFollow of_one{
+      transport, {.ns = "n", .pod = "p", .uid = "u1"}, [](std::string_view, std::string_view) {}};
+  const auto advance = [&] {
+    while (const auto next = of_one.next()) {
+      now = std::max(now, *next);
+      of_one.Advance(now);
+    }
+  };
+  advance();
+  transport.StreamEnds(
+      Response{.status = 400, .body = R"({"message":"container \"c\" is waiting to start: x"})"});
+  advance();
+  transport.Reply(200, R"({"metadata": {"name": "p", "uid": "u1"}})");
+  advance();
+  ASSERT_TRUE(transport.stream());
+  EXPECT_EQ(now, kStart + 100ms);
+}
+
 TEST_F(LogFollowTest, EndsWithWhatIsRefusedForGood) {
   Open();
   transport.StreamEnds(Response{.status = 404, .body = R"({"reason":"NotFound"})"});
