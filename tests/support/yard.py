@@ -30,9 +30,9 @@ def wait_for(condition, what, seconds=60):
         time.sleep(0.02)
 
 
-def write_image(target):
+def write_image(target, *words, program=BINARY):
     """Writes the container image of the program under test, and returns where."""
-    subprocess.run([ROOT / "script/image", target], env={**os.environ, "TRAINYARD_BINARY": str(BINARY)}, check=True)
+    subprocess.run([ROOT / "script/image", *words, target], env={**os.environ, "TRAINYARD_BINARY": str(program)}, check=True)
     return target
 
 
