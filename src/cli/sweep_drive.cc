@@ -34,7 +34,8 @@ constexpr base::Duration kQuiet = 10s;
 constexpr base::Duration kRedraw = 500ms;
 constexpr base::Duration kSayAnyway = 30s;  // where nobody sees a board
 constexpr base::Duration kLongestAway = 5min;
-constexpr size_t kAlike = 3;  // failures that mean that all will fail
+constexpr int kExitStopped = 65;  // by somebody
+constexpr size_t kAlike = 3;      // failures that mean that all will fail
 
 // Without what differs between trials that fail alike.
 std::string Pattern(const std::string& cause) {
@@ -106,6 +107,7 @@ class Drive {
         std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second->over(); }));
   }
 
+  bool EndIsWished() const { return signal_ != 0 || stopped_; }
   Result<> CatchUp();
   Result<> StartMore();
   Result<> LookAtAll();
@@ -125,6 +127,7 @@ class Drive {
   Screen screen_;
   io::Fd signals_;
   int signal_ = 0;
+  bool stopped_ = false;  // by somebody, with `sweep stop`
 
   std::map<int, std::unique_ptr<TrialJob>> jobs_;  // of trials not decided, or not ended yet
   std::map<int, double> latest_;                   // the metric of those that run
@@ -168,7 +171,7 @@ int Drive::Run() {
     }
     Show(io::Now());
     if (hopeless_.empty()) WaitAMoment();
-    if (signal_ != 0) return Interrupted();
+    if (EndIsWished()) return Interrupted();
   }
   screen_.Clear();
   if (!hopeless_.empty()) {
@@ -330,6 +333,8 @@ void Drive::Show(base::Time now) {
 void Drive::WaitAMoment() {
   pollfd fd{signals_.get(), POLLIN, 0};
   const bool quiet = io::Now() - eventful_ > kQuiet;
+  if (!stopped_) stopped_ = store_.IsAskedToStop();
+  if (stopped_) eventful_ = io::Now();
   if (poll(&fd, 1, quiet ? kSeldomMs : kLookMs) <= 0) return;
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof info) == sizeof info)
@@ -357,12 +362,12 @@ int Drive::Interrupted() {
   const int signal = signal_;
   screen_.Clear();
   screen_.Line(fmt::format("stopping {} running trials: Ctrl-C again to leave them", Running()));
-  StopAll("interrupted");
+  StopAll(signal == 0 ? "stopped" : "interrupted");
   const auto over = std::ranges::count_if(study_.trials(), sweep::IsOver);
-  fmt::print(stderr,
-             "trainyard: {} was interrupted after {} of {} trials: trainyard sweep resume {}\n",
-             plan().name, over, plan().settings.trials, plan().name);
-  return 128 + signal;
+  fmt::print(stderr, "trainyard: {} was {} after {} of {} trials: trainyard sweep resume {}\n",
+             plan().name, signal == 0 ? "stopped" : "interrupted", over, plan().settings.trials,
+             plan().name);
+  return signal == 0 ? kExitStopped : 128 + signal;
 }
 
 }  // namespace

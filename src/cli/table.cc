@@ -146,6 +146,8 @@ std::vector<Flag> SweepFlags() {
       {"output", 0, "WHERE", "where the trials have their output, a directory each"},
       {"report", 0, "", "with tell: one of several values; prints continue or prune"},
       {"failed", 0, "", "with tell: the trial has failed"},
+      {"with-output", 0, "", "with delete: remove what the trials made as well"},
+      {"force", 0, "", "with delete: stop it first if it runs"},
   };
 }
 
@@ -266,7 +268,10 @@ const std::vector<Command>& Commands() {
        1,
        false,
        WaitCommand},
-      {"sweep", "SCRIPT | FILE | resume [NAME] | show [NAME] | ps | ask NAME | tell NAME N VALUE",
+      {"sweep",
+       "SCRIPT | FILE | resume [NAME] | show [NAME] | ps | stop [NAME] | delete [NAME] | ask NAME "
+       "| "
+       "tell NAME N VALUE",
        "search for better hyperparameters: many trials, the best one named",
        With(SweepFlags(), SweptRunFlags()), 4, true, SweepCommand},
       {"serve", "[JOB|DIR]", "serve a model as TensorFlow Serving does: gRPC and REST",
