@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/strings.h"
 #include "cli/ending.h"
@@ -18,6 +16,7 @@
 #include "cli/sweep_report.h"
 #include "cli/trial_job.h"
 #include "io/clock.h"
+#include "io/signals.h"
 #include "io/terminal.h"
 
 namespace cli {
@@ -125,7 +124,7 @@ class Drive {
   const bool local_;
   const bool json_;
   Screen screen_;
-  io::Fd signals_;
+  io::Signals signals_;
   int signal_ = 0;
   bool stopped_ = false;  // by somebody, with `sweep stop`
 
@@ -140,12 +139,7 @@ class Drive {
 };
 
 int Drive::Run() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  signals_ = io::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = io::Signals({SIGINT, SIGTERM, SIGHUP});
   const base::Time began = io::Now();
   const bool resumed = !study_.trials().empty();
 
@@ -331,14 +325,12 @@ void Drive::Show(base::Time now) {
 }
 
 void Drive::WaitAMoment() {
-  pollfd fd{signals_.get(), POLLIN, 0};
+  pollfd fd{signals_.fd(), POLLIN, 0};
   const bool quiet = io::Now() - eventful_ > kQuiet;
   if (!stopped_) stopped_ = store_.IsAskedToStop();
   if (stopped_) eventful_ = io::Now();
   if (poll(&fd, 1, quiet ? kSeldomMs : kLookMs) <= 0) return;
-  signalfd_siginfo info;
-  while (read(signals_.get(), &info, sizeof info) == sizeof info)
-    signal_ = static_cast<int>(info.ssi_signo);
+  for (int signal : signals_.Take()) signal_ = signal;
 }
 
 // Until nothing of them runs; a second signal ends the waiting.
