@@ -51,7 +51,8 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
                 {.name = "http",
                  .number = kRestPort,
                  .local = static_cast<int>(TRY(args.Number("rest-port", kRestPort, 0, 65535)))}},
-      .ready_path = "/v1/models/" + model,
+      // Ours answers for a model before it has loaded it.
+      .ready_path = (ours ? "/readyz/" : "/v1/models/") + model,
       .ingress = args.Get("ingress")};
   const std::string below = args.Get("path");
   out.volumes.push_back(ClaimVolume("output", output.claim));
@@ -66,7 +67,8 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
   return out;
 }
 
-void Tell(const Args& args, const BesideWish& wish, const std::vector<int>& local) {
+void Tell(const Args& args, const BesideWish& wish, const std::string& model,
+          const std::vector<int>& local) {
   const std::string inside = fmt::format("{}.{}.svc", wish.name, wish.name_space);
   const std::string grpc =
       local.empty() ? fmt::format("{}:{}", inside, kPort) : fmt::format("127.0.0.1:{}", local[0]);
@@ -76,7 +78,7 @@ void Tell(const Args& args, const BesideWish& wish, const std::vector<int>& loca
     fmt::print("{}\n", base::CompactJson(JsonObject{{"grpc", grpc}, {"rest", rest}}));
     return;
   }
-  fmt::print("{} · gRPC {} · REST {}{}\n", wish.what, grpc, rest + wish.ready_path,
+  fmt::print("{} · gRPC {} · REST {}/v1/models/{}{}\n", wish.what, grpc, rest, model,
              local.empty() ? "" : " · Ctrl-C ends it");
 }
 
@@ -100,8 +102,9 @@ int ServeThere(const Args& args, const std::string& context) {
   auto wish = WishFor(*cluster, args, cluster->NamespaceOf(args), job);
   if (!wish) return Fail(cluster->Explain(wish.error()));
   CatchInterrupts();
-  auto done = Reach(*cluster, *wish, args.Has("detach") ? Stay::kDetached : Stay::kUntilCtrlC,
-                    [&](const std::vector<int>& local) { Tell(args, *wish, local); });
+  auto done = Reach(
+      *cluster, *wish, args.Has("detach") ? Stay::kDetached : Stay::kUntilCtrlC,
+      [&](const std::vector<int>& local) { Tell(args, *wish, args.Get("name", job), local); });
   if (done) return 0;
   const int status = Fail(cluster->Explain(done.error()));
   return Interrupted() ? 128 + Interrupted() : status;
