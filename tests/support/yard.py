@@ -203,7 +203,10 @@ class Yard:
         """Pids of the guard of one replica."""
         found = []
         for pid in self.processes():
-            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            try:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except (FileNotFoundError, ProcessLookupError):  # it has just ended
+                continue
             if words[0].endswith(b"trainyard-guard") and f"/{job}/endings/{replica}.".encode() in words[2]:
                 found.append(pid)
         return sorted(found)
