@@ -1,9 +1,9 @@
 // Clients that ask as soon as they are answered, at little cost to themselves.
 //
-//   serve_load rest HOST PORT PATH CLIENTS SECONDS    one thread, CLIENTS connections
-//   serve_load grpc HOST PORT MODEL CLIENTS SECONDS   CLIENTS calls at a time over one connection
+//   serve_load rest HOST PORT PATH CLIENTS SECONDS ROWS    one thread, CLIENTS connections
+//   serve_load grpc HOST PORT MODEL CLIENTS SECONDS ROWS   CLIENTS calls at a time, one connection
 //
-// Each request is one picture of 28x28. Prints requests a second, the median and the 99th
+// Each request is ROWS pictures of 28x28. Prints requests a second, the median and the 99th
 // percentile in milliseconds, and how many failed.
 #include <algorithm>
 #include <chrono>
@@ -56,18 +56,24 @@ struct Tally {
 
 float Pixel(int i) { return static_cast<float>(i % 256) / 256.0f; }
 
-std::string RestRequest(const char* host, const char* port, const char* path) {
-  std::string body = "{\"instances\": [[";
+std::string Picture() {
+  std::string out = "[";
   for (int y = 0; y < 28; ++y) {
-    body += y ? ", [" : "[";
+    out += y ? ", [" : "[";
     for (int x = 0; x < 28; ++x) {
       char text[32];
       snprintf(text, sizeof text, "%s[%g]", x ? ", " : "", static_cast<double>(Pixel(28 * y + x)));
-      body += text;
+      out += text;
     }
-    body += "]";
+    out += "]";
   }
-  body += "]]}";
+  return out + "]";
+}
+
+std::string RestRequest(const char* host, const char* port, const char* path, int rows) {
+  std::string body = "{\"instances\": [";
+  for (int i = 0; i < rows; ++i) body += (i ? ", " : "") + Picture();
+  body += "]}";
   return std::string("POST ") + path + " HTTP/1.1\r\nHost: " + host + ":" + port +
          "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
          "\r\n\r\n" + body;
@@ -113,8 +119,8 @@ bool TakeAnswer(Connection& from, bool& good) {
   return true;
 }
 
-void Rest(char** argv, int clients, double seconds, Tally& tally) {
-  const std::string request = RestRequest(argv[2], argv[3], argv[4]);
+void Rest(char** argv, int clients, int rows, double seconds, Tally& tally) {
+  const std::string request = RestRequest(argv[2], argv[3], argv[4], rows);
   const int poll = epoll_create1(0);
   std::vector<Connection> connections(static_cast<size_t>(clients));
   for (Connection& each : connections) {
@@ -164,13 +170,13 @@ struct Caller {
   }
 };
 
-void Grpc(char** argv, int clients, double seconds, Tally& tally) {
+void Grpc(char** argv, int clients, int rows, double seconds, Tally& tally) {
   tensorflow::serving::PredictRequest request;
   request.mutable_model_spec()->set_name(argv[4]);
   auto& image = (*request.mutable_inputs())["image"];
   image.set_dtype(tensorflow::DT_FLOAT);
-  for (const int size : {1, 28, 28, 1}) image.mutable_tensor_shape()->add_dim()->set_size(size);
-  for (int i = 0; i < 784; ++i) image.mutable_tensor_content()->append(4, '\0');
+  for (const int size : {rows, 28, 28, 1}) image.mutable_tensor_shape()->add_dim()->set_size(size);
+  image.set_tensor_content(std::string(static_cast<size_t>(rows) * 784 * sizeof(float), '\0'));
   const std::string bytes = request.SerializeAsString();
   const grpc::Slice slice(bytes);
   const grpc::ByteBuffer buffer(&slice, 1);
@@ -190,12 +196,13 @@ void Grpc(char** argv, int clients, double seconds, Tally& tally) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7) return 2;
+  if (argc != 8) return 2;
   Tally warm, tally;
   const int clients = atoi(argv[5]);
   const double seconds = atof(argv[6]);
+  const int rows = atoi(argv[7]);
   const bool rest = strcmp(argv[1], "rest") == 0;
-  (rest ? Rest : Grpc)(argv, clients, 0.3, warm);
-  (rest ? Rest : Grpc)(argv, clients, seconds, tally);
+  (rest ? Rest : Grpc)(argv, clients, rows, 0.3, warm);
+  (rest ? Rest : Grpc)(argv, clients, rows, seconds, tally);
   tally.Print(seconds);
 }

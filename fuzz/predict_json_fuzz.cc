@@ -18,7 +18,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   };
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto body = serve::ReadPredictBody(text);
+  const auto guess = serve::GuessPredictBody(text);
   for (const serve::Signature& signature : kSignatures) {
+    // What is read by a guess is what is read without.
+    if (const auto guessed =
+            guess ? serve::ReadInputs(*guess, signature) : std::unexpected(serve::Status())) {
+      CHECK(body && body->signature_name == guess->signature_name && body->rows == guess->rows);
+      CHECK(serve::ReadInputs(*body, signature) == guessed);
+    }
     if (!body) break;
     const auto inputs = serve::ReadInputs(*body, signature);
     if (!inputs) continue;

@@ -51,8 +51,8 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
                 {.name = "http",
                  .number = kRestPort,
                  .local = static_cast<int>(TRY(args.Number("rest-port", kRestPort, 0, 65535)))}},
-      // Ours answers for a model before it has loaded it.
-      .ready_path = (ours ? "/readyz/" : "/v1/models/") + model,
+      // Not the model's own page, which answers while it is still being loaded.
+      .ready_path = "/v1/models/" + model + "/metadata",
       .ingress = args.Get("ingress")};
   const std::string below = args.Get("path");
   out.volumes.push_back(ClaimVolume("output", output.claim));

@@ -15,11 +15,15 @@ constexpr int32_t kInvalidArgument = 3;
 constexpr int32_t kUnimplemented = 12;
 constexpr int32_t kInternal = 13;
 
-// A ConfigProto by hand: fields 2 and 5, threads within an operation and between operations; field
-// 9, pools of this session's own; field 7, a device that is not here is replaced by one that is.
+// A ConfigProto by hand: field 2, threads within an operation; field 5, threads that operations are
+// shared between; field 7, a device that is not here is replaced by one that is; field 9, pools of
+// this session's own. Where one thread does it all, it is the one that asks (-1): to wake another
+// and to wait for it costs a small model more than its arithmetic.
 std::string Config(int32_t threads) {
   const char count = static_cast<char>(std::min(std::max(threads, 1), 127));
-  return {0x10, count, 0x28, count, 0x48, 1, 0x38, 1};
+  std::string out = {0x10, count, 0x38, 1};
+  if (count == 1) return out + "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+  return out + std::string{0x28, count, 0x48, 1};
 }
 
 }  // namespace

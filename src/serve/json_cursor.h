@@ -3,6 +3,8 @@
 // as well. Pure; it refers to the text.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,21 +17,32 @@ class JsonCursor {
   explicit JsonCursor(std::string_view text) : text_(text) {}
 
   // The next character that is no space; 0 at the end.
-  char Peek();
+  char Peek() {
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c != ' ' && c != '\n' && c != '\t' && c != '\r') return c == 0 ? '?' : c;
+    }
+    return 0;
+  }
   // Steps over this character if it is the next.
-  bool Eat(char c);
+  bool Eat(char c) {
+    if (Peek() != c) return false;
+    ++at_;
+    return true;
+  }
   Answer<> Expect(char c);
   bool AtEnd() { return Peek() == 0; }
 
   Answer<std::string> String();
   // A number as it is written, of a valid form.
   Answer<std::string_view> Number();
-  // Steps over a number of the usual length, and reads it. False for any other, which is not
-  // touched.
-  bool ShortReal(double& value);
+  // Steps over a list of numbers of the usual form and appends them to `out` as floats: how many.
+  // Nothing for any other value, which is not touched.
+  std::optional<int64_t> Floats(std::string& out);
   Answer<bool> Bool();
   // Steps over a value of any kind, looking at its brackets only: its text.
   Answer<std::string_view> Skip();
+  std::string_view rest() const { return text_.substr(at_); }
 
   std::unexpected<Status> Error(std::string_view what) const;
 

@@ -67,11 +67,9 @@ class Filler {
 
   // A value that is a row: `depth` is 1; or all there is: 0.
   Answer<> Add(JsonCursor& json, size_t depth) {
-    auto added = Value(json, depth);
-    if (added) return added;
+    if (Value(json, depth)) return {};
     return std::unexpected(
-        Status{added.error().code,
-               fmt::format("input '{}': {}", base::OneLine(end_.name), added.error().text)});
+        Status{error_.code, fmt::format("input '{}': {}", base::OneLine(end_.name), error_.text)});
   }
 
   Tensor Take(std::optional<int64_t> rows) {
@@ -84,45 +82,60 @@ class Filler {
   }
 
  private:
-  Answer<> Value(JsonCursor& json, size_t depth) {
+  // False: error_ says why. (An Answer for each of very many values would cost more than to read
+  // them.)
+  bool Value(JsonCursor& json, size_t depth) {
     if (json.Peek() != '[') return Leaf(json, depth);
-    if (depth >= kDeepest) return json.Error("brackets too deep");
-    TRY(json.Expect('['));
+    if (depth >= kDeepest) return Fail(json.Error("brackets too deep"));
+    if (end_.type == Type::kFloat) {
+      if (const auto count = json.Floats(tensor_.bytes))
+        return ValuesAt(json, depth + 1) && Size(json, depth, *count);
+    }
+    json.Eat('[');
     int64_t count = 0;
     if (!json.Eat(']')) {
       do {
-        TRY(Value(json, depth + 1));
+        if (!Value(json, depth + 1)) return false;
         ++count;
       } while (json.Eat(','));
-      TRY(json.Expect(']'));
+      if (const auto closed = json.Expect(']'); !closed) return Fail(closed);
     }
     return Size(json, depth, count);
   }
 
   // All lists of one depth have one length, and all values lie at one depth.
-  Answer<> Size(JsonCursor& json, size_t depth, int64_t count) {
-    if (rank_ && depth >= *rank_) return json.Error("a list and a value in the same place");
+  bool Size(JsonCursor& json, size_t depth, int64_t count) {
+    if (rank_ && depth >= *rank_) return Fail(json.Error("a list and a value in the same place"));
     if (shape_.size() <= depth) shape_.resize(depth + 1, -1);
     if (shape_[depth] != -1 && shape_[depth] != count)
-      return json.Error(
-          fmt::format("lists of {} and of {} in the same place", shape_[depth], count));
+      return Fail(
+          json.Error(fmt::format("lists of {} and of {} in the same place", shape_[depth], count)));
     shape_[depth] = count;
-    return {};
+    return true;
   }
 
-  Answer<> Leaf(JsonCursor& json, size_t depth) {
+  bool ValuesAt(JsonCursor& json, size_t depth) {
     if (!rank_) rank_ = depth;
-    if (*rank_ != depth || shape_.size() > depth)
-      return json.Error("a list and a value in the same place");
-    switch (end_.type) {
-      case Type::kString:
-        return Text(json);
-      case Type::kBool:
-        Put<uint8_t>(tensor_.bytes, TRY(json.Bool()));
-        return {};
-      default:
-        return Number(json);
-    }
+    if (*rank_ == depth && shape_.size() <= depth) return true;
+    return Fail(json.Error("a list and a value in the same place"));
+  }
+
+  bool Leaf(JsonCursor& json, size_t depth) {
+    if (!ValuesAt(json, depth)) return false;
+    const Answer<> read = end_.type == Type::kString ? Text(json)
+                          : end_.type == Type::kBool ? Flag(json)
+                                                     : Number(json);
+    return read || Fail(read);
+  }
+
+  bool Fail(const Answer<>& answer) {
+    error_ = answer.error();
+    return false;
+  }
+
+  Answer<> Flag(JsonCursor& json) {
+    Put<uint8_t>(tensor_.bytes, TRY(json.Bool()));
+    return {};
   }
 
   Answer<> Text(JsonCursor& json) {
@@ -141,11 +154,6 @@ class Filler {
   }
 
   Answer<> Number(JsonCursor& json) {
-    double value = 0;
-    if (end_.type == Type::kFloat && json.ShortReal(value)) {
-      Put(tensor_.bytes, static_cast<float>(value));
-      return {};
-    }
     const char next = json.Peek();
     if (next != '-' && next != 'N' && next != 'I' && (next < '0' || next > '9'))
       return json.Error(fmt::format("a number expected: {}", Describe(end_)));
@@ -202,6 +210,7 @@ class Filler {
   Tensor tensor_;
   tensor::Shape shape_;         // -1: not known yet
   std::optional<size_t> rank_;  // the depth of the values
+  Status error_;
 };
 
 size_t IndexOf(const Signature& signature, std::string_view name) {
@@ -258,6 +267,28 @@ Answer<> OneValue(JsonCursor& json, const Signature& signature, std::vector<Fill
 }
 
 }  // namespace
+
+std::optional<PredictBody> GuessPredictBody(std::string_view body) {
+  JsonCursor json(body);
+  PredictBody out;
+  if (!json.Eat('{')) return std::nullopt;
+  do {
+    const auto key = json.String();
+    if (!key || !json.Eat(':')) return std::nullopt;
+    if (*key == "instances" || *key == "inputs") {
+      const std::string_view rest = json.rest();
+      const size_t end = rest.find_last_not_of(" \n\t\r");
+      if (end == std::string_view::npos || rest[end] != '}') return std::nullopt;
+      out.rows = *key == "instances";
+      out.value = rest.substr(0, end);
+      return out;
+    }
+    auto name = json.String();
+    if (*key != "signature_name" || !name) return std::nullopt;
+    out.signature_name = std::move(*name);
+  } while (json.Eat(','));
+  return std::nullopt;
+}
 
 Answer<PredictBody> ReadPredictBody(std::string_view body) {
   JsonCursor json(body);

@@ -9,6 +9,7 @@
 // is not UTF-8.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ struct PredictBody {
 };
 
 Answer<PredictBody> ReadPredictBody(std::string_view body);
+// The same at less cost, as long as the values come last: if they do not, ReadInputs refuses what
+// is taken for them.
+std::optional<PredictBody> GuessPredictBody(std::string_view body);
 Answer<std::vector<tensor::Tensor>> ReadInputs(const PredictBody& body, const Signature& signature);
 
 // By the signature's order of outputs. Rows that do not agree, or are not there, are refused.

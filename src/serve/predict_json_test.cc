@@ -1,8 +1,10 @@
 #include "serve/predict_json.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -63,6 +65,43 @@ TEST(PredictJson, TheSignatureMayBeNamedBehindTheValues) {
   EXPECT_EQ(ReadPredictBody(R"({"instances": [1], "other": {"a": "]"}, "signature_name": "s"})")
                 ->signature_name,
             "s");
+}
+
+TEST(PredictJson, AGuessIsRightOrRefused) {
+  const auto guess = GuessPredictBody(R"( {"signature_name": "s", "instances": [[1], [2]] } )");
+  ASSERT_TRUE(guess);
+  EXPECT_EQ(guess->signature_name, "s");
+  EXPECT_TRUE(guess->rows);
+  EXPECT_EQ(ReadInputs(*guess, Taking({kX}))->at(0), Of<float>(Type::kFloat, {2, 1}, {1, 2}));
+  for (const char* text :
+       {R"({"instances": [1], "signature_name": "s"})", R"({"instances": [1], "instances": [2]})",
+        R"({"instances": [1]}})", R"({"instances": [1], "other": []})", R"({"instances": })"}) {
+    const auto wrong = GuessPredictBody(text);
+    ASSERT_TRUE(wrong) << text;
+    EXPECT_FALSE(ReadInputs(*wrong, Taking({kX}))) << text;
+  }
+  EXPECT_FALSE(GuessPredictBody(R"({"other": 1, "instances": [1]})"));
+  EXPECT_FALSE(GuessPredictBody(R"({"instances": [1])"));
+}
+
+// Many forms, and those next to the middle between two floats above all.
+TEST(PredictJson, FloatsAreTheNearestToTheirText) {
+  std::mt19937_64 random(1);
+  const auto check = [](const std::string& text) {
+    const auto read = Read("{\"inputs\": [" + text + "]}", Taking({kX}));
+    ASSERT_TRUE(read) << text << ": " << read.error().text;
+    EXPECT_EQ(read->at(0), Of<float>(Type::kFloat, {1}, {strtof(text.c_str(), nullptr)})) << text;
+  };
+  for (int i = 0; i < 50'000; ++i) {
+    const double value = std::ldexp(static_cast<double>(random() >> 11), -53) *
+                         std::pow(10.0, static_cast<double>(random() % 12) - 4);
+    check(fmt::format("{:.{}f}", i % 2 ? -value : value, random() % 20));
+    const float narrow = static_cast<float>(value);
+    const double middle =
+        (static_cast<double>(narrow) + static_cast<double>(std::nextafter(narrow, 1e30F))) / 2;
+    check(fmt::format("{:.{}f}", middle, 8 + random() % 18));
+    check(fmt::format("{}", middle));
+  }
 }
 
 TEST(PredictJson, StringsMayBeInBase64) {

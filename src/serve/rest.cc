@@ -112,13 +112,31 @@ Answer<std::string> Predicted(const Answer<Answered>& answered, bool rows) {
               : WriteOutputs(*answered->by.signature, answered->outputs);
 }
 
-Answer<> Predict(const Models& models, Target target, std::string_view text, io::Reply& reply) {
-  const PredictBody body = TRY(ReadPredictBody(text));
+struct Read {
+  Asked asked;
+  bool rows;
+  std::vector<tensor::Tensor> inputs;
+};
+
+Answer<Read> ReadPredict(const Models& models, Target target, const PredictBody& body) {
   target.signature = body.signature_name;
   Asked asked = TRY(FindTarget(models, target));
   std::vector<tensor::Tensor> inputs = TRY(ReadInputs(body, *asked.signature));
-  Ask(std::move(asked), std::move(inputs),
-      [reply = std::move(reply), rows = body.rows](auto answered) mutable {
+  return Read{std::move(asked), body.rows, std::move(inputs)};
+}
+
+Answer<Read> ReadPredict(const Models& models, const Target& target, std::string_view text) {
+  if (const auto guess = GuessPredictBody(text)) {
+    if (auto read = ReadPredict(models, target, *guess)) return read;
+  }
+  return ReadPredict(models, target, TRY(ReadPredictBody(text)));
+}
+
+Answer<> Predict(const Models& models, const Target& target, std::string_view text,
+                 io::Reply& reply) {
+  Read read = TRY(ReadPredict(models, target, text));
+  Ask(std::move(read.asked), std::move(read.inputs),
+      [reply = std::move(reply), rows = read.rows](auto answered) mutable {
         reply(ToResponse(Predicted(answered, rows)));
       });
   return {};

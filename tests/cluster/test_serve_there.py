@@ -57,6 +57,9 @@ def test_a_model_is_served_until_ctrl_c_though_its_pod_is_lost(there):
                          r" · Ctrl-C ends it\n", line)
     assert found, line + serve.stderr.read()
     assert predict(found[1]) == [3.0, 4.0]
+    # The model's own page answers while the model is still being loaded: that is not ready.
+    assert there.kubectl("get", "deployment", "doubles-serve", "-o",
+                         "jsonpath={..readinessProbe.httpGet.path}") == "/v1/models/doubles/metadata"
     there.kubectl("delete", "pods", "-l", "app.kubernetes.io/name=doubles-serve")
     there.cluster.wait(lambda: predict(found[1]) == [3.0, 4.0], "another pod has its place", 60)
     serve.send_signal(signal.SIGINT)
