@@ -1,8 +1,8 @@
-"""Container images of one layer, written without an engine: the same files give the same bytes.
+"""Container images, written without an engine: the same files give the same bytes.
 
     layer = Layer()
     layer.file("hello", program, 0o755)
-    archive("hello.tar", "docker.io/library/hello:1", layer.done(), {"Entrypoint": ["/hello"]})
+    archive("hello.tar", "docker.io/library/hello:1", [layer.done()], {"Entrypoint": ["/hello"]})
 """
 
 import gzip
@@ -59,22 +59,25 @@ def json_bytes(value):
     return json.dumps(value).encode()
 
 
-def archive(target, reference, layer, config, compress=False):
-    """Writes an OCI image archive: for containerd, podman and buildah, and by its manifest.json for any docker."""
+def archive(target, reference, layers, config, compress=0):
+    """Writes an OCI image archive: for containerd, podman and buildah, and by its manifest.json for any docker.
+
+    Later layers lie over earlier ones; `compress` is gzip's level, 0 for none."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     about = json_bytes({"architecture": machine, "os": "linux", "config": config,
-                        "rootfs": {"type": "layers", "diff_ids": [digest(layer)]}})
-    packed = gzip.compress(layer, compresslevel=6, mtime=0) if compress else layer
+                        "rootfs": {"type": "layers", "diff_ids": [digest(layer) for layer in layers]}})
+    packed = [gzip.compress(layer, compresslevel=compress, mtime=0) if compress else layer for layer in layers]
+    kind = "layer.v1.tar" + ("+gzip" if compress else "")
     manifest = json_bytes({"schemaVersion": 2, "mediaType": KIND + "manifest.v1+json",
                            "config": described(about, "config.v1+json"),
-                           "layers": [described(packed, "layer.v1.tar" + ("+gzip" if compress else ""))]})
+                           "layers": [described(layer, kind) for layer in packed]})
     # containerd goes by the first of these names, the others by the second.
     names = {"io.containerd.image.name": reference, "org.opencontainers.image.ref.name": reference}
     index = json_bytes({"schemaVersion": 2, "manifests": [described(manifest, "manifest.v1+json", annotations=names)]})
-    for_docker = json_bytes([{"Config": blob(about), "RepoTags": [reference], "Layers": [blob(packed)]}])
+    for_docker = json_bytes([{"Config": blob(about), "RepoTags": [reference], "Layers": [blob(layer) for layer in packed]}])
     with tarfile.open(target, "w") as tar:
         for name, data in [("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'), ("index.json", index),
-                           ("manifest.json", for_docker), *((blob(data), data) for data in (packed, about, manifest))]:
+                           ("manifest.json", for_docker), *((blob(data), data) for data in (*packed, about, manifest))]:
             info = tarfile.TarInfo(name)
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))

@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -20,7 +19,7 @@
 #include "cli/refuse.h"
 #include "cli/watch.h"
 #include "io/clock.h"
-#include "io/files.h"
+#include "io/signals.h"
 #include "io/terminal.h"
 
 namespace cli {
@@ -79,7 +78,7 @@ class Attendance : private Scene {
   PodLogs logs_;
   LogView lines_;
   Display display_;
-  io::Fd signals_;
+  io::Signals signals_;
 
   api::Job job_;  // as it was last seen
   bool seen_ = false;
@@ -94,12 +93,7 @@ class Attendance : private Scene {
 };
 
 void Attendance::SetUp() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&set, signal);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  signals_ = io::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = io::Signals({SIGINT, SIGTERM, SIGHUP, SIGWINCH});
   // One that came while the job was being made.
   if (const int early = TakeInterrupt()) HandleSignal(early);
 }
@@ -199,11 +193,9 @@ void Attendance::Wait(Time now) {
   for (const auto& due : {follow_.next(), logs_.next(), display_.look_again(lines_)}) {
     if (due) wake = std::min(wake, *due);
   }
-  pollfd told{.fd = signals_.get(), .events = POLLIN, .revents = 0};
+  pollfd told{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
   server_.Poll(std::max(wake - now, Duration(1ms)), {&told, 1});
-  signalfd_siginfo info;
-  while (read(signals_.get(), &info, sizeof info) == sizeof info)
-    HandleSignal(static_cast<int>(info.ssi_signo));
+  for (int signal : signals_.Take()) HandleSignal(signal);
 }
 
 void Attendance::HandleSignal(int signal) {

@@ -37,6 +37,7 @@ JsonObject Container(const BesideWish& wish) {
   return {
       {"name", "server"},
       {"image", wish.image},
+      {"imagePullPolicy", "IfNotPresent"},  // one that was only given to the node is good too
       {"command", std::move(command)},
       {"env", JsonArray{JsonObject{{"name", "HOME"}, {"value", "/tmp"}}}},
       {"ports", std::move(ports)},

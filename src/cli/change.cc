@@ -1,4 +1,6 @@
 // `scale`, `suspend`, `stop`, `delete`, `wait`: changes to a job, and waiting for its end.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "base/duration.h"
@@ -7,6 +9,7 @@
 #include "cli/ending.h"
 #include "cli/place.h"
 #include "cli/refuse.h"
+#include "cli/sweep_store.h"
 #include "io/clock.h"
 #include "io/terminal.h"
 
@@ -118,6 +121,9 @@ int DeleteCommand(const Args& args) {
     auto found = (*place)->FindRemains((*place)->NamespaceOf(args), args.operand(0));
     if (found) job = std::move(found);
   }
+  if (!job && std::ranges::count(SweepStore::List(args.name_space()), args.operand(0)))
+    return Refuse(
+        fmt::format("{} is a sweep: trainyard sweep delete {}", args.operand(0), args.operand(0)));
   if (!job) return Fail(job.error());
   auto standing = (*job)->Look();
   if (standing && standing->alive) {

@@ -20,6 +20,7 @@ using base::Result;
 constexpr int kPort = 8500, kRestPort = 8501;  // of TensorFlow Serving
 constexpr std::string_view kMount = "/trainyard/model";
 constexpr std::string_view kOfficialImage = "tensorflow/serving:2.19.1";
+constexpr std::string_view kOurImage = "trainyard-serving:latest";  // by script/image --serving
 
 std::vector<std::string> Command(bool ours, const std::string& model) {
   const std::string path(kMount);
@@ -33,8 +34,6 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
                            const std::string& job) {
   const bool ours =
       TRY(args.OneOf("server", "tensorflow", {"tensorflow", "trainyard"})) == "trainyard";
-  if (ours && !args.Has("image"))
-    return Invalid("--server trainyard needs an --image that has trainyard, Python and TensorFlow");
   const KeptOutput output = TRY(OutputThere(cluster, args, name_space, job));
   if (!output.url.empty())
     return Invalid(fmt::format("the output of {} is in an object store: serve {} from there", job,
@@ -44,7 +43,7 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
       .name = job + "-serve",
       .name_space = name_space,
       .what = "the server of " + model,
-      .image = args.Get("image", kOfficialImage),
+      .image = args.Get("image", ours ? kOurImage : kOfficialImage),
       .command = Command(ours, model),
       .ports = {{.name = "grpc",
                  .number = kPort,

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 
 #include "backend/cluster/config_map_jobs.h"
 #include "backend/cluster/operator.h"
@@ -14,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/refuse.h"
 #include "io/clock.h"
-#include "io/files.h"
+#include "io/signals.h"
 
 namespace cli {
 namespace {
@@ -33,10 +32,10 @@ void Say(const std::string& text) {
 }
 
 int Keep(Cluster& cluster, const std::string& name_space, const std::string& job,
-         const io::Fd& told) {
+         const io::Signals& told) {
   Unobserved observer;
   Operator it(cluster.door(Store::kConfigMaps), {.name_space = name_space, .job = job}, observer);
-  pollfd stop{.fd = told.get(), .events = POLLIN, .revents = 0};
+  pollfd stop{.fd = told.fd(), .events = POLLIN, .revents = 0};
   std::string trouble;
   while (!(stop.revents & POLLIN)) {
     const base::Time now = io::Now();
@@ -61,12 +60,7 @@ int Keep(Cluster& cluster, const std::string& name_space, const std::string& job
 
 int MasterCommand(const Args& args) {
   if (args.operands().empty()) return Refuse("which job? usage: trainyard master JOB -n NAMESPACE");
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  const io::Fd told(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  const io::Signals told({SIGINT, SIGTERM});
   auto context = ContextOf(args, "kubernetes");
   if (!context) return Refuse(context.error());
   if (!*context) return Refuse("master is for clusters: --on kubernetes");

@@ -10,7 +10,6 @@
 
 #include <fmt/core.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "backend/cluster/operator_metrics.h"
@@ -23,6 +22,7 @@
 #include "io/http_routes.h"
 #include "io/http_server.h"
 #include "io/process_metrics.h"
+#include "io/signals.h"
 #include "kube/kubeconfig.h"
 #include "kube/server.h"
 
@@ -134,15 +134,11 @@ class Condition {
   bool leads_ = false;
 };
 
-int Keep(kube::Server& server, Operator::Options options, Pages& pages) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
-  const io::Fd told(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+int Keep(kube::Server& server, Operator::Options options, Pages& pages, const io::Signals& told) {
   backend::cluster::OperatorMetrics metrics(pages.metrics);
   Operator it(server, std::move(options), metrics);
   Condition condition;
-  pollfd stop{.fd = told.get(), .events = POLLIN};
+  pollfd stop{.fd = told.fd(), .events = POLLIN};
   while (!(stop.revents & POLLIN)) {
     const base::Time now = io::Now();
     it.Advance(now);
@@ -166,13 +162,7 @@ int Keep(kube::Server& server, Operator::Options options, Pages& pages) {
 }  // namespace
 
 int OperatorCommand(const Args& args) {
-  // Before the first thread: signals are read from a descriptor.
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-
+  const io::Signals told({SIGINT, SIGTERM});  // before the first thread
   kube::Where where = kube::Where::FromEnvironment(args.Get("context"));
   if (args.Has("kubeconfig")) where.kubeconfig = args.Get("kubeconfig");
   auto access = kube::FindAccess(where, io::Now());
@@ -198,7 +188,7 @@ int OperatorCommand(const Args& args) {
                   access->server));
   auto server = kube::Server::Connect(std::move(*access), 64);
   if (!server) return Refuse(server.error());
-  return Keep(**server, std::move(*options), pages);
+  return Keep(**server, std::move(*options), pages, told);
 }
 
 }  // namespace cli

@@ -84,6 +84,13 @@ Result<FoundTensorFlow> FindTensorFlow(const std::string& python) {
   return out;
 }
 
+std::string MissingLibrary(const std::string& directory) {
+  for (const char* name : {"libtensorflow_cc.so.2", "libtensorflow_framework.so.2"}) {
+    if (!io::Exists(directory + "/" + name)) return name;
+  }
+  return "";
+}
+
 Result<FoundTensorFlow> FindTensorFlowLibrary(const std::string& python) {
   const FoundTensorFlow found = TRY(FindTensorFlow(python));
   const std::string called =
@@ -91,13 +98,11 @@ Result<FoundTensorFlow> FindTensorFlowLibrary(const std::string& python) {
   if (!found.version.empty() && IsTooOld(found.version))
     return Invalid(fmt::format("{} of {} is too old: serving needs 2.{} or newer", called, python,
                                kOldestMinor));
-  for (const char* name : {"libtensorflow_cc.so.2", "libtensorflow_framework.so.2"}) {
-    if (!io::Exists(found.directory + "/" + name))
-      return Invalid(
-          fmt::format("{} of {} has no {}: serving needs a tensorflow package of 2.{} or "
-                      "newer, as it comes from PyPI",
-                      called, python, name, kOldestMinor));
-  }
+  if (const std::string missing = MissingLibrary(found.directory); !missing.empty())
+    return Invalid(
+        fmt::format("{} of {} has no {}: serving needs a tensorflow package of 2.{} or "
+                    "newer, as it comes from PyPI",
+                    called, python, missing, kOldestMinor));
   return found;
 }
 

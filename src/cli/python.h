@@ -22,7 +22,10 @@ struct FoundTensorFlow {
 // Asks the Python where the module is, without importing it (an import takes seconds).
 base::Result<FoundTensorFlow> FindTensorFlow(const std::string& python);
 
-// The same, for its C library: refused if there is none, or if it is too old to be served by.
+// Which part of TensorFlow's C library is not in this directory; empty: all of it is there.
+std::string MissingLibrary(const std::string& directory);
+
+// As FindTensorFlow, for its C library: refused if there is none, or if it is too old to be served by.
 base::Result<FoundTensorFlow> FindTensorFlowLibrary(const std::string& python);
 
 }  // namespace cli

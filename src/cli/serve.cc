@@ -1,6 +1,7 @@
 // `serve`: a model behind TensorFlow Serving's gRPC and REST. Finds the model and the TensorFlow to
 // run it with, refuses what is wrong, and becomes the server (server_main.cc).
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include <fmt/core.h>
@@ -132,6 +133,20 @@ Result<> AddLimits(const Args& args, JsonObject& options) {
   return {};
 }
 
+// The directory of TensorFlow's C library. An image for serving has one without a Python.
+Result<std::string> LibrariesFor(const Args& args, const std::string& trained_by) {
+  const char* given = std::getenv("TRAINYARD_TENSORFLOW");
+  if (given && *given && !args.Has("python")) {
+    const std::string missing = MissingLibrary(given);
+    if (!missing.empty())
+      return Invalid(fmt::format("TRAINYARD_TENSORFLOW={}: there is no {}", given, missing));
+    return io::AbsolutePath(given);
+  }
+  const bool chosen = args.Has("python") || trained_by.empty();
+  const std::string python = chosen ? TRY(ChoosePython(args)) : trained_by;
+  return TRY(FindTensorFlowLibrary(python)).directory;
+}
+
 Result<JsonObject> MakeOptions(const Args& args) {
   JsonObject options;
   TRY(AddNetwork(args, options));
@@ -149,9 +164,7 @@ Result<JsonObject> MakeOptions(const Args& args) {
         JsonArray{JsonObject{{"name", args.Get("name", model.name)}, {"path", model.path}}};
     python = model.python;
   }
-  if (args.Has("python") || python.empty()) python = TRY(ChoosePython(args));
-  const FoundTensorFlow tensorflow = TRY(FindTensorFlowLibrary(python));
-  options["libraries"] = tensorflow.directory;
+  options["libraries"] = TRY(LibrariesFor(args, python));
   options["program"] = TRY(io::HelperProgram("trainyard-runtime"));
   return options;
 }

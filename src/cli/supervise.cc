@@ -7,7 +7,6 @@
 
 #include <fmt/core.h>
 #include <sys/inotify.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "controller/step.h"
 #include "core/reconcile.h"
 #include "io/clock.h"
+#include "io/signals.h"
 #include "io/terminal.h"
 #include "io/unix_socket.h"
 
@@ -98,7 +98,8 @@ class Supervisor {
   ProcessScene scene_{*world_};
   Display display_;
   std::optional<io::RequestServer> server_;
-  io::Fd signals_, log_notices_;
+  io::Signals signals_;
+  io::Fd log_notices_;
 
   std::optional<Time> look_again_;  // of the last turn
   std::optional<Time> hang_at_;     // when to look whether the job still gets anywhere
@@ -112,12 +113,7 @@ class Supervisor {
 };
 
 void Supervisor::SetUp() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&set, signal);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  signals_ = io::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = io::Signals({SIGINT, SIGTERM, SIGHUP, SIGWINCH});
   log_notices_ = io::Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   inotify_add_watch(log_notices_.get(), world_->dir().File("logs").c_str(), IN_MODIFY | IN_CREATE);
   auto server = io::RequestServer::Listen(SocketPath(job_.metadata.name_space, job_.metadata.name));
@@ -192,7 +188,7 @@ void Supervisor::TakeTurn(Time now) {
 void Supervisor::Wait(Time now) {
   std::vector<pollfd> fds = world_->PollSet();
   const size_t guards = fds.size();
-  fds.push_back({signals_.get(), POLLIN, 0});
+  fds.push_back({signals_.fd(), POLLIN, 0});
   fds.push_back({server_ ? server_->fd() : -1, POLLIN, 0});
   // While logs grow we read them by the clock; the notices only wake us from quiet.
   fds.push_back({logs_grew_ ? -1 : log_notices_.get(), POLLIN, 0});
@@ -204,10 +200,7 @@ void Supervisor::Wait(Time now) {
     turn_now_ = logs_grew_ = true;
   }
   if (fds[guards].revents) {
-    signalfd_siginfo info;
-    while (read(signals_.get(), &info, sizeof info) == sizeof info) {
-      HandleSignal(static_cast<int>(info.ssi_signo));
-    }
+    for (int signal : signals_.Take()) HandleSignal(signal);
   }
   if (fds[guards + 1].revents) {
     server_->Serve([this](const std::string& line) { return Answer(line); });

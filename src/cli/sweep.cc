@@ -11,6 +11,7 @@
 #include "cli/place.h"
 #include "cli/refuse.h"
 #include "cli/sweep_drive.h"
+#include "cli/sweep_end.h"
 #include "cli/sweep_plan.h"
 #include "cli/sweep_report.h"
 #include "cli/sweep_store.h"
@@ -54,14 +55,8 @@ int Resume(const Args& args) {
   if (!slots) return Refuse(slots.error());
   store->set_parallel(*slots);
   if (auto taken = store->Take(); !taken) return Refuse(taken.error());
-  if (!args.Has("on") && !store->plan().on.empty()) {
-    // Where it was begun.
-    auto again = Parse(*std::ranges::find(Commands(), "sweep", &Command::name),
-                       {"resume", store->plan().name, "--on=" + store->plan().on,
-                        "--namespace=" + args.name_space()});
-    return again ? Drive(*store, *again) : Refuse(again.error());
-  }
-  return Drive(*store, args);
+  auto where = WhereItWasBegun(args, store->plan());
+  return where ? Drive(*store, *where) : Refuse(where.error());
 }
 
 // The sweep of ask and tell: made by the first ask, which says what is searched.
@@ -234,8 +229,16 @@ int SweepCommand(const Args& args) {
       space.empty() || space.contains('/') || space.starts_with('.')) {
     return Refuse(fmt::format("--namespace {}: no such name can be", base::OneLine(space)));
   }
+  for (const auto& [verb, flag] : {std::pair("tell", "report"),
+                                   {"tell", "failed"},
+                                   {"delete", "with-output"},
+                                   {"delete", "force"}}) {
+    if (word != verb && args.Has(flag))
+      return Refuse(fmt::format("--{} is for sweep {}", flag, verb));
+  }
   const size_t most = word == "tell" ? 4 : word == "ps" ? 1 : 2;
-  if (word == "resume" || word == "ask" || word == "tell" || word == "show" || word == "ps") {
+  if (word == "resume" || word == "ask" || word == "tell" || word == "show" || word == "ps" ||
+      word == "stop" || word == "delete") {
     if (args.operands().size() > most)
       return Refuse(fmt::format("unexpected '{}'", base::OneLine(args.operand(most))));
   } else if (args.operands().size() > 1) {
@@ -247,6 +250,8 @@ int SweepCommand(const Args& args) {
   if (word == "tell") return TellCommand(args);
   if (word == "show") return ShowCommand(args);
   if (word == "ps") return ListCommand(args);
+  if (word == "stop") return StopSweep(args);
+  if (word == "delete") return DeleteSweep(args);
   return Begin(args);
 }
 

@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/strings.h"
 #include "cli/ending.h"
@@ -18,6 +16,7 @@
 #include "cli/sweep_report.h"
 #include "cli/trial_job.h"
 #include "io/clock.h"
+#include "io/signals.h"
 #include "io/terminal.h"
 
 namespace cli {
@@ -34,7 +33,8 @@ constexpr base::Duration kQuiet = 10s;
 constexpr base::Duration kRedraw = 500ms;
 constexpr base::Duration kSayAnyway = 30s;  // where nobody sees a board
 constexpr base::Duration kLongestAway = 5min;
-constexpr size_t kAlike = 3;  // failures that mean that all will fail
+constexpr int kExitStopped = 65;  // by somebody
+constexpr size_t kAlike = 3;      // failures that mean that all will fail
 
 // Without what differs between trials that fail alike.
 std::string Pattern(const std::string& cause) {
@@ -106,6 +106,7 @@ class Drive {
         std::ranges::count_if(jobs_, [](const auto& entry) { return !entry.second->over(); }));
   }
 
+  bool EndIsWished() const { return signal_ != 0 || stopped_; }
   Result<> CatchUp();
   Result<> StartMore();
   Result<> LookAtAll();
@@ -123,8 +124,9 @@ class Drive {
   const bool local_;
   const bool json_;
   Screen screen_;
-  io::Fd signals_;
+  io::Signals signals_;
   int signal_ = 0;
+  bool stopped_ = false;  // by somebody, with `sweep stop`
 
   std::map<int, std::unique_ptr<TrialJob>> jobs_;  // of trials not decided, or not ended yet
   std::map<int, double> latest_;                   // the metric of those that run
@@ -137,12 +139,7 @@ class Drive {
 };
 
 int Drive::Run() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  signals_ = io::Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_ = io::Signals({SIGINT, SIGTERM, SIGHUP});
   const base::Time began = io::Now();
   const bool resumed = !study_.trials().empty();
 
@@ -168,7 +165,7 @@ int Drive::Run() {
     }
     Show(io::Now());
     if (hopeless_.empty()) WaitAMoment();
-    if (signal_ != 0) return Interrupted();
+    if (EndIsWished()) return Interrupted();
   }
   screen_.Clear();
   if (!hopeless_.empty()) {
@@ -328,12 +325,12 @@ void Drive::Show(base::Time now) {
 }
 
 void Drive::WaitAMoment() {
-  pollfd fd{signals_.get(), POLLIN, 0};
+  pollfd fd{signals_.fd(), POLLIN, 0};
   const bool quiet = io::Now() - eventful_ > kQuiet;
+  if (!stopped_) stopped_ = store_.IsAskedToStop();
+  if (stopped_) eventful_ = io::Now();
   if (poll(&fd, 1, quiet ? kSeldomMs : kLookMs) <= 0) return;
-  signalfd_siginfo info;
-  while (read(signals_.get(), &info, sizeof info) == sizeof info)
-    signal_ = static_cast<int>(info.ssi_signo);
+  for (int signal : signals_.Take()) signal_ = signal;
 }
 
 // Until nothing of them runs; a second signal ends the waiting.
@@ -357,12 +354,12 @@ int Drive::Interrupted() {
   const int signal = signal_;
   screen_.Clear();
   screen_.Line(fmt::format("stopping {} running trials: Ctrl-C again to leave them", Running()));
-  StopAll("interrupted");
+  StopAll(signal == 0 ? "stopped" : "interrupted");
   const auto over = std::ranges::count_if(study_.trials(), sweep::IsOver);
-  fmt::print(stderr,
-             "trainyard: {} was interrupted after {} of {} trials: trainyard sweep resume {}\n",
-             plan().name, over, plan().settings.trials, plan().name);
-  return 128 + signal;
+  fmt::print(stderr, "trainyard: {} was {} after {} of {} trials: trainyard sweep resume {}\n",
+             plan().name, signal == 0 ? "stopped" : "interrupted", over, plan().settings.trials,
+             plan().name);
+  return signal == 0 ? kExitStopped : 128 + signal;
 }
 
 }  // namespace

@@ -257,6 +257,14 @@ Result<PlannedSweep> PlanSweep(const Args& typed) {
   return planned;
 }
 
+Result<Args> WhereItWasBegun(const Args& args, const SweepPlan& plan) {
+  if (args.Has("on")) return args;
+  std::vector<std::string> words = {"--on=" + (plan.on.empty() ? "local" : plan.on),
+                                    "--namespace=" + args.name_space()};
+  if (args.json()) words.push_back("--json");
+  return Parse(*std::ranges::find(Commands(), "sweep", &Command::name), words);
+}
+
 Result<int> SlotsFrom(const Args& args, const Settings& settings, int unless_said) {
   const int slots = static_cast<int>(TRY(args.Number("parallel", unless_said, 1, kMostSlots)));
   if (!settings.async && slots > settings.window) {

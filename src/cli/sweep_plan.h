@@ -21,6 +21,10 @@ base::Result<PlannedSweep> PlanSweep(const Args& args);
 // The part that `sweep ask` shares: parameters, algorithm, pruning, goal, seed.
 base::Result<sweep::Settings> SettingsFrom(const Args& args, const std::string& metric);
 
+// A command line about a sweep that is there: it means the place where that was begun, unless it
+// names another.
+base::Result<Args> WhereItWasBegun(const Args& args, const SweepPlan& plan);
+
 // The number of slots, which the window bounds.
 base::Result<int> SlotsFrom(const Args& args, const sweep::Settings& settings, int unless_said);
 

@@ -112,6 +112,13 @@ Result<SweepStore> SweepStore::Create(SweepPlan plan, const std::string& base_na
     const std::string path = root + "/" + plan.name;
     if (mkdir(path.c_str(), 0755) == 0) break;
     if (errno != EEXIST) return base::FromErrno("make directory " + path, errno);
+    if (!open_name && io::Exists(path + "/deleted.json")) {
+      return std::unexpected(base::Error(
+          base::ErrorKind::kTaken,
+          fmt::format("the output of a deleted sweep named {} is in {}: choose another --name, or "
+                      "remove it: trainyard sweep delete --with-output {}",
+                      plan.name, path, plan.name)));
+    }
     if (!open_name) {
       return std::unexpected(base::Error(
           base::ErrorKind::kTaken,
@@ -167,10 +174,19 @@ Result<SweepStore> SweepStore::Open(const std::string& name_space, const std::st
                                      nearest ? fmt::format(": did you mean {}?", *nearest)
                                              : ": see trainyard sweep ps")));
   }
-  const std::string path = Root(name_space) + "/" + name;
-  const std::string text = TRY(io::ReadFile(path + "/sweep.json"));
-  SweepPlan plan = TRY_AS(path + "/sweep.json", DecodePlan(TRY(base::ParseJson(text))));
-  TRY_AS(path + "/sweep.json", sweep::CheckSettings(plan.settings));
+  return Read(Root(name_space) + "/" + name, "sweep.json");
+}
+
+Result<SweepStore> SweepStore::OpenRemains(const std::string& name_space, const std::string& name) {
+  if (name.empty() || name.contains('/') || name[0] == '.')
+    return std::unexpected(base::Error(base::ErrorKind::kNotFound, "no such sweep"));
+  return Read(Root(name_space) + "/" + name, "deleted.json");
+}
+
+Result<SweepStore> SweepStore::Read(const std::string& path, const std::string& file) {
+  const std::string text = TRY(io::ReadFile(path + "/" + file));
+  SweepPlan plan = TRY_AS(path + "/" + file, DecodePlan(TRY(base::ParseJson(text))));
+  TRY_AS(path + "/" + file, sweep::CheckSettings(plan.settings));
   if (auto env = io::ReadFile(path + "/env")) plan.env = *env;
   return SweepStore(path, std::move(plan));
 }
@@ -183,8 +199,11 @@ Result<> SweepStore::Take() {
                     plan_.name + " is running already: trainyard sweep show " + plan_.name));
   }
   lock_ = TRY(std::move(lock));
+  unlink(File("stop").c_str());  // meant for whoever had it before
   return {};
 }
+
+Result<> SweepStore::AskToStop(const std::string& by) { return io::WriteFile(File("stop"), by); }
 
 Result<> SweepStore::TakeSoon() {
   lock_ = TRY(io::Lock::Wait(File("lock")));
@@ -306,6 +325,41 @@ std::string SweepStore::TrialDir(const Trial& trial) const {
     if (!good) c = '_';
   }
   return File(name.substr(0, 150));
+}
+
+std::map<int, std::string> SweepStore::TrialDirs() const {
+  std::map<int, std::string> out;
+  for (const std::string& entry : io::ListDir(path_)) {
+    const auto number = base::ParseInt(entry.substr(0, entry.find('-')));
+    if (number && *number >= 0 && entry.contains('-')) out[static_cast<int>(*number)] = File(entry);
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> SweepStore::RemoveTrial(const std::string& directory,
+                                                         bool with_output, bool more_stays) {
+  const std::string output = directory + "/output";
+  const bool output_stays = !with_output && !io::ListDir(output).empty();
+  if (!output_stays && !more_stays) {
+    TRY(io::RemoveTree(directory));
+    return std::vector<std::string>();
+  }
+  for (const std::string& entry : io::ListDir(directory)) {
+    if (entry != "output" || !output_stays) TRY(io::RemoveTree(directory + "/" + entry));
+  }
+  return output_stays ? std::vector{output} : std::vector<std::string>();
+}
+
+Result<> SweepStore::RemoveRecords() {
+  const auto trials = TrialDirs();
+  if (trials.empty()) return io::RemoveTree(path_);
+  if (io::Exists(File("sweep.json")) &&
+      rename(File("sweep.json").c_str(), File("deleted.json").c_str()) != 0)
+    return base::FromErrno("rename " + File("sweep.json"), errno);
+  for (const std::string& entry : io::ListDir(path_)) {
+    if (entry != "deleted.json" && !io::IsDirectory(File(entry))) TRY(io::RemoveTree(File(entry)));
+  }
+  return {};
 }
 
 void SweepStore::Remove() {

@@ -73,7 +73,8 @@ std::vector<Flag> ServeFlags() {
       {"key", 0, "FILE", "PEM"},
       {"open", 0, "", "on a --host that others reach, without a token"},
       {"server", 0, "WHICH", "on a cluster: tensorflow, the official one (default), or trainyard"},
-      {"image", 'i', "IMAGE", "on a cluster: that has the server (default tensorflow/serving)"},
+      {"image", 'i', "IMAGE",
+       "on a cluster: that has the server (default tensorflow/serving, or trainyard-serving)"},
       {"path", 0, "PATH", "on a cluster: where below the job's output the versions lie"},
       {"ingress", 0, "HOST", "on a cluster: an Ingress of this host name for REST"},
       {"detach", 'd', "", "on a cluster: leave it there, until the job is deleted"},
@@ -145,6 +146,8 @@ std::vector<Flag> SweepFlags() {
       {"output", 0, "WHERE", "where the trials have their output, a directory each"},
       {"report", 0, "", "with tell: one of several values; prints continue or prune"},
       {"failed", 0, "", "with tell: the trial has failed"},
+      {"with-output", 0, "", "with delete: remove what the trials made as well"},
+      {"force", 0, "", "with delete: stop it first if it runs"},
   };
 }
 
@@ -265,7 +268,10 @@ const std::vector<Command>& Commands() {
        1,
        false,
        WaitCommand},
-      {"sweep", "SCRIPT | FILE | resume [NAME] | show [NAME] | ps | ask NAME | tell NAME N VALUE",
+      {"sweep",
+       "SCRIPT | FILE | resume [NAME] | show [NAME] | ps | stop [NAME] | delete [NAME] | ask NAME "
+       "| "
+       "tell NAME N VALUE",
        "search for better hyperparameters: many trials, the best one named",
        With(SweepFlags(), SweptRunFlags()), 4, true, SweepCommand},
       {"serve", "[JOB|DIR]", "serve a model as TensorFlow Serving does: gRPC and REST",

@@ -1,13 +1,11 @@
 """The container image that script/image writes, and deploy/ with it on a real node."""
 
-import json
-import re
 import subprocess
-import tarfile
 
 import pytest
 
 from cluster import holds
+from image_archive import config_of, config_said_by
 from jobs import create, namespace, path
 from samples import RESTRICTED, pod
 from trainyard_operator import DEPLOY, remove_deployed
@@ -19,12 +17,7 @@ def test_the_same_program_gives_the_same_image(image, tmp_path):
 
 
 def test_the_dockerfile_says_what_the_archive_says(image):
-    with tarfile.open(image) as tar:
-        [about] = json.load(tar.extractfile("manifest.json"))
-        config = json.load(tar.extractfile(about["Config"]))["config"]
-    said = dict(re.findall(r"^([A-Z]+) (.*)$", (DEPLOY / "Dockerfile").read_text(), re.M))
-    assert {"User": said["USER"], "Entrypoint": json.loads(said["ENTRYPOINT"]), "WorkingDir": said["WORKDIR"],
-            "Env": said["ENV"].split()} == config
+    assert config_said_by(DEPLOY / "Dockerfile") == config_of(image)
 
 
 def test_a_pod_of_the_image_runs_the_program_where_only_restricted_pods_may(with_image):

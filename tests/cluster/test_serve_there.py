@@ -7,10 +7,11 @@ import urllib.request
 
 import pytest
 
+from image_archive import config_of, config_said_by
 from there import IMAGE, There, shared_volume
-from yard import BINARY
+from yard import BINARY, ROOT
 
-SERVING = "trainyard.test/serving:2.15"
+SERVING = "docker.io/library/trainyard-serving:latest"  # what is meant where nothing else is said
 
 DOUBLES = """
 import os
@@ -28,10 +29,11 @@ tf.saved_model.save(module, os.environ["TRAINYARD_OUTPUT_DIR"] + "/1", signature
 
 @pytest.fixture(scope="module")
 def there(operated, tmp_path_factory):
-    operated.load_serving_image(SERVING, "2.15", BINARY)
+    archive = operated.load_serving_image(SERVING, "2.15", BINARY)
     folder = tmp_path_factory.mktemp("serving")
     with shared_volume(operated, folder / "volume"):
         yard = There(folder / "home", operated, "serving")
+        yard.archive = archive
         yield yard
         yard.close()
 
@@ -49,7 +51,7 @@ def predict(address):
 
 def test_a_model_is_served_until_ctrl_c_though_its_pod_is_lost(there):
     there.run("run", "-i", IMAGE, "-w", 1, "--name", "doubles", there.script(DOUBLES))
-    serve = there.start("serve", "doubles", "--server", "trainyard", "-i", SERVING, "--port", 0, "--rest-port", 0)
+    serve = there.start("serve", "doubles", "--server", "trainyard", "--port", 0, "--rest-port", 0)
     line = serve.stdout.readline()
     found = re.fullmatch(r"the server of doubles · gRPC 127\.0\.0\.1:\d+ · REST (http://127\.0\.0\.1:\d+/v1/models/doubles)"
                          r" · Ctrl-C ends it\n", line)
@@ -73,9 +75,12 @@ def test_a_model_is_served_until_ctrl_c_though_its_pod_is_lost(there):
     there.cluster.wait(lambda: objects(there) == [], "nothing is left")
 
 
+def test_the_dockerfile_says_what_the_archive_says(there):
+    assert config_said_by(ROOT / "deploy/serving.Dockerfile") == config_of(there.archive)
+
+
 def test_what_cannot_be_served_is_refused(there):
     assert "no job named nobody" in there.refused("serve", "nobody")
     there.run("run", "-i", IMAGE, "-w", 1, "--name", "none", "--output", "none", there.script("pass"))
     assert "none keeps no output" in there.refused("serve", "none")
-    assert "--server trainyard needs an --image" in there.refused("serve", "none", "--server", "trainyard")
     assert there.refused("serve", "none", "--batch", 4) == "--batch is for this machine, not for clusters"

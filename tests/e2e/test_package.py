@@ -158,7 +158,7 @@ def test_buildah_builds_it(yard, code):
     layer.folder("usr", "usr/bin", "tmp")
     layer.file("usr/bin/busybox", pathlib.Path(shutil.which("busybox")).read_bytes(), 0o755)
     layer.file("usr/bin/python3", '#!/usr/bin/busybox sh\necho "$@" > /trainyard/pip\n', 0o755)
-    archive(yard.home / "base.tar", "base.test/python:1", layer.done(), {"Env": ["PATH=/usr/bin"]})
+    archive(yard.home / "base.tar", "base.test/python:1", [layer.done()], {"Env": ["PATH=/usr/bin"]})
     (yard.home / "storage.conf").write_text(
         f'[storage]\ndriver = "vfs"\ngraphroot = "{yard.home}/graph"\nrunroot = "{yard.home}/runroot"\n')
     (yard.home / "bin").mkdir()

@@ -1,6 +1,5 @@
 """Bad input: one clear line, exit status 2, nothing changed."""
 
-import contextlib
 import os
 import shutil
 import socket
@@ -97,28 +96,6 @@ def test_a_name_that_is_none(yard, script, name):
 @pytest.mark.parametrize("space", ["..", "A", "a/b", "-x"])
 def test_a_namespace_that_is_none(yard, script, space):
     assert "metadata.namespace" in yard.refused("run", f"--namespace={space}", script)
-
-
-@root_only
-def test_a_full_disk(yard, script):
-    small = yard.home / "small"
-    small.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", small], check=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("cannot mount a file system here")
-    try:
-        for free in (0, 4096, 8192, 16384):
-            with open(small / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
-                while filler.write(b"x" * 4096):
-                    pass
-            os.truncate(small / "filler", os.path.getsize(small / "filler") - free)
-            line = yard.refused("run", script, env={"TRAINYARD_HOME": str(small / "state")})
-            assert "No space left on device" in line
-            assert not list(small.glob("state/*/*"))
-            shutil.rmtree(small / "state", ignore_errors=True)
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 @root_only

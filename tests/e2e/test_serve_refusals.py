@@ -47,6 +47,9 @@ def test_there_is_no_tensorflow_or_it_is_too_old_or_has_no_library(yard):
     python.write_text(python.read_text().replace("2.11.1", "2.15.1"))
     (yard.home / "site-packages/tensorflow/libtensorflow_cc.so.2").unlink()
     assert "has no libtensorflow_cc.so.2" in yard.refused("serve", model, "--python", python)
+    env = {"TRAINYARD_TENSORFLOW": "/nowhere"}
+    assert yard.refused("serve", model, env=env) == "TRAINYARD_TENSORFLOW=/nowhere: there is no libtensorflow_cc.so.2"
+    assert "has no libtensorflow_cc.so.2" in yard.refused("serve", model, "--python", python, env=env)  # what is typed wins
 
 
 def test_the_port_is_in_use(yard):

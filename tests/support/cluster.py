@@ -16,7 +16,7 @@ import secrets
 import subprocess
 import sys
 
-from yard import ROOT, wait_for
+from yard import ROOT, wait_for, write_image
 
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
@@ -108,8 +108,12 @@ class Cluster:
         node.import_image(self.state, path)
 
     def load_serving_image(self, reference, version, program):
-        """Gives the node an image with TensorFlow and our program."""
-        node.add_serving_image(self.state, reference, version, program)
+        """Gives the node the image that script/image makes for serving, with this version of TensorFlow; where its archive lies."""
+        path = self.dir / f"{reference.replace('/', '_')}.tar"
+        if not path.exists():
+            write_image(path, "--serving", node.python_of(version), "--tag", reference, program=program)
+            self.load_image(path)
+        return path
 
     # -- faults
 

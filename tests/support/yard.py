@@ -30,9 +30,9 @@ def wait_for(condition, what, seconds=60):
         time.sleep(0.02)
 
 
-def write_image(target):
+def write_image(target, *words, program=BINARY):
     """Writes the container image of the program under test, and returns where."""
-    subprocess.run([ROOT / "script/image", target], env={**os.environ, "TRAINYARD_BINARY": str(BINARY)}, check=True)
+    subprocess.run([ROOT / "script/image", *words, target], env={**os.environ, "TRAINYARD_BINARY": str(program)}, check=True)
     return target
 
 
@@ -203,7 +203,10 @@ class Yard:
         """Pids of the guard of one replica."""
         found = []
         for pid in self.processes():
-            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            try:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except (FileNotFoundError, ProcessLookupError):  # it has just ended
+                continue
             if words[0].endswith(b"trainyard-guard") and f"/{job}/endings/{replica}.".encode() in words[2]:
                 found.append(pid)
         return sorted(found)

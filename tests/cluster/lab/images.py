@@ -27,7 +27,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def write(target, reference, layer, path=PATH, **config):
-    archive(target, reference, layer.done(), {"Env": [f"PATH={path}"], **config})
+    archive(target, reference, [layer.done()], {"Env": [f"PATH={path}"], **config})
 
 
 def accounts(layer):
@@ -58,8 +58,8 @@ def write_small(target, reference=SMALL):
     write(target, reference, layer, "/bin", Cmd=["sh"])
 
 
-def write_tensorflow(target, reference, python, program=None):
-    """An image in which `python` is the given one, and `trainyard` the program, with what lies beside it."""
+def write_tensorflow(target, reference, python):
+    """An image in which `python` is the given one."""
     layer = Layer()
     accounts(layer)
     layer.folder("usr")
@@ -67,13 +67,7 @@ def write_tensorflow(target, reference, python, program=None):
         if pathlib.Path("/", name).is_symlink():
             layer.link(name, f"usr/{name}")
     layer.file("etc/ld.so.cache", pathlib.Path("/etc/ld.so.cache").read_bytes())
-    path = f"{pathlib.Path(python).parent}:{PATH}"
-    if program:
-        layer.folder("opt", "opt/trainyard", "opt/trainyard/libexec")
-        for file in (program, *sorted(program.parent.glob("libexec/*"))):
-            layer.file(f"opt/trainyard/{file.relative_to(program.parent)}", file.read_bytes(), 0o755)
-        path = f"/opt/trainyard:{path}"
-    write(target, reference, layer, path, Cmd=["python"])
+    write(target, reference, layer, f"{pathlib.Path(python).parent}:{PATH}", Cmd=["python"])
 
 
 def shared_folders(python):

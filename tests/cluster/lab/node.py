@@ -4,7 +4,6 @@ The supervisor is pid 1 in there, so its end is the end of all. A pair of virtua
 API server, pods and services directly, pods reach the host, and there is no way out to anywhere else.
 """
 
-import json
 import os
 import pathlib
 import subprocess
@@ -79,16 +78,6 @@ def write_images(cluster):
         images.write_tensorflow(folder / f"2-tensorflow-{version}.tar", images.TENSORFLOW + version, python)
         mounts[images.TENSORFLOW + version] = images.shared_folders(python)
     write_json(cluster.dir / "image-mounts.json", mounts)
-
-
-def add_serving_image(cluster, reference, version, program):
-    """One more, that has both TensorFlow and our program."""
-    python = python_of(version)
-    mounts = json.loads((cluster.dir / "image-mounts.json").read_text())
-    write_json(cluster.dir / "image-mounts.json", {**mounts, reference: images.shared_folders(python)})
-    path = cluster.dir / "images/3-serving.tar"
-    images.write_tensorflow(path, reference, python, program)
-    import_image(cluster, path)
 
 
 def import_image(cluster, path):
