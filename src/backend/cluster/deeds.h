@@ -72,6 +72,8 @@ class Deeds {
   void Release(const Pod& pod, Done done);
 
  private:
+  static constexpr const char* kJson = "application/json";
+  static constexpr const char* kStrategicPatch = "application/strategic-merge-patch+json";
   enum class Kind { kPod, kService, kPodGroup };
   using Answer = std::move_only_function<void(base::Result<kube::Response>)>;
   using Found = std::function<void(const base::Json* object)>;

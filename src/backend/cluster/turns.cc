@@ -9,7 +9,6 @@
 namespace backend::cluster {
 namespace {
 
-using api::ReplicaId;
 using base::Error;
 
 // Counts of running replicas and the like change with every pod: told once in this time.
@@ -38,13 +37,6 @@ bool MustTellNow(const api::JobStatus& before, api::JobStatus after) {
 // The server took the status and stored less than we sent.
 bool Forgets(const StoredJob& stored, const api::JobStatus& sent) {
   return !sent.shape.empty() && stored.value->status.shape.empty();
-}
-
-// A pod of a living job that somebody took its owner from.
-bool IsOrphan(const Pod& pod, const StoredJob& job) {
-  return pod.owner.empty() && !pod.replica.deleting &&
-         pod.key.name == ReplicaName(*job.value, pod.replica.id) && !job.deleting &&
-         job.invalid.empty() && IsOurs(*job.value) && !api::IsTerminal(job.value->status);
 }
 
 }  // namespace
@@ -180,55 +172,6 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   }
   if (IsTooEarly(*turn, entry)) return Over(turn);
   turn->job->status.conditions.empty() ? TryOut(turn) : Publish(turn);
-}
-
-void Turns::LookUp(const TurnPtr& turn, ReplicaId id) {
-  deeds_.LookUpPod(turn->job, id, [turn, done = Part(turn)](std::optional<Error> error) {
-    const bool gone = error && error->kind() == base::ErrorKind::kNotFound;
-    turn->old_view = turn->old_view || !error;
-    done(gone ? std::nullopt : std::move(error));
-  });
-}
-
-// The job says that these pods were there. If we do not know them because our view of pods is
-// older than the job, another operator's say, they are not lost. And what a job ends with is for
-// good.
-void Turns::LookFor(const TurnPtr& turn) {
-  for (const ReplicaId id : turn->decision.missed) LookUp(turn, id);
-  Join(turn, &Turns::LookedFor);
-}
-
-// One that was found tells that our view is old: nothing is decided on the rest of it either.
-void Turns::LookedFor(TurnPtr turn) {
-  if (turn->old_view) {
-    for (const core::ReplicaState& r : turn->observed.replicas) LookUp(turn, r.id);
-  }
-  Join(turn, &Turns::LookedAtAll);
-}
-
-void Turns::LookedAtAll(TurnPtr turn) {
-  if (!turn->error) {
-    Entry& entry = entries_[turn->key];
-    entry.missed = turn->stored.version;
-    if (turn->old_view) entry.current = turn->stored.version;
-  }
-  Again(turn);
-}
-
-void Turns::LetGo(TurnPtr turn) {
-  if (!turn->error) {
-    const StoredJob* stored = know_.jobs.Find(turn->key);
-    const std::string living = stored && !stored->deleting ? stored->uid : "";
-    for (const Pod& pod : turn->pods) {
-      if (stored && IsOrphan(pod, *stored)) {
-        deeds_.LookUpPod(stored->value, pod.replica.id, Part(turn));
-      } else if (pod.held && pod.owner != living) {
-        deeds_.Release(pod, Part(turn));
-      }
-    }
-    entries_[turn->key].confirmed = living;
-  }
-  Join(turn, &Turns::Again);
 }
 
 // Over, and another turn at once unless something went wrong.

@@ -96,11 +96,15 @@ class Turns {
   void WakeAt(const Key& key, Entry& entry, base::Time when);
 
   void Begin(const Key& key, Entry& entry, base::Time now);
+  // turns_look.cc
+  // A pod of a living job that somebody took its owner from.
+  static bool IsOrphan(const Pod& pod, const StoredJob& job);
   void LookUp(const TurnPtr& turn, api::ReplicaId id);
   void LookFor(const TurnPtr& turn);
   void LookedFor(TurnPtr turn);
   void LookedAtAll(TurnPtr turn);
   void LetGo(TurnPtr turn);
+
   void Again(TurnPtr turn);
   bool IsTooEarly(const Turn& turn, Entry& entry);
   void Refuse(const TurnPtr& turn, const std::string& why);
