@@ -160,13 +160,15 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     return Publish(turn);
   }
   turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
-  turn->current = know_.pods.heard() >= stored->version || entry.current == stored->version;
-  turn->old_view = api::IsTerminal(turn->decision.status) && !api::IsTerminal(turn->job->status) &&
-                   !turn->current;
-  if ((turn->old_view || !turn->decision.missed.empty()) && entry.missed != stored->version) {
-    return LookFor(turn);
-  }
   turn->without_service = MissingServices(*turn);
+  // Whoever makes anything has published a status before: a job without one has nothing yet.
+  const bool blank = turn->job->status.conditions.empty();
+  const auto covers = [&](kube::Version version) { return blank || version >= stored->version; };
+  turn->pods_current = covers(std::max(know_.pods.heard(), entry.pods_at));
+  turn->services_current = covers(std::max(know_.services.heard(), entry.services_at));
+  if (!turn->decision.missed.empty() && entry.missed != stored->version) return LookFor(turn);
+  if (NeedsSurvey(*turn)) return Survey(turn);
+  entry.behind.reset();
   if (const auto again = entry.troubles.Tell(*turn->job, turn->pods, now, chronicle_)) {
     WakeAt(key, entry, *again);
   }
@@ -292,7 +294,8 @@ void Turns::Published(TurnPtr turn) {
   const StoredJob* stored = know_.jobs.Find(turn->key);
   // What we have said ourselves makes our view no older than it was.
   const bool ours = stored && stored->value->status == after.status;
-  if (ours && turn->current) entry.current = stored->version;
+  if (ours && turn->pods_current) entry.pods_at = stored->version;
+  if (ours && turn->services_current) entry.services_at = stored->version;
   chronicle_.Published(turn->job->status, after);
   for (const core::Event& event : turn->decision.events) chronicle_.Tell(after, event);
   // What restarts rest on was not kept: to go on would be to forget and to repeat.
