@@ -33,6 +33,8 @@ using namespace std::chrono_literals;
 constexpr base::Duration kMoment = 200ms;
 // Whoever keeps a job answers a wish within seconds; after this long, nobody does.
 constexpr base::Duration kHeededWithin = 60s;
+// A claim that no pod uses any more.
+constexpr base::Duration kGoneWithin = 30s;
 // A cluster that is away longer than this is told, and not waited for any more.
 constexpr base::Duration kPatience = 2min;
 
@@ -214,10 +216,23 @@ class JobThere : public PlacedJob {
     if (!there) return std::vector<std::string>();
     if (!with_output) return std::vector<std::string>{"claim " + claim};
     TRY(cluster_.client().Delete(path));
+    TRY(WaitUntilGone(path));
     return std::vector<std::string>();
   }
 
  private:
+  // So that the next job of this name can have one of its own. A pod may still hold it, a server
+  // beside the job say: then it goes with that pod, and nobody waits for long.
+  Result<> WaitUntilGone(const std::string& path) {
+    for (const Time until = io::Now() + kGoneWithin; io::Now() < until && !Interrupted();) {
+      auto there = cluster_.client().Get(path);
+      if (!there && there.error().kind() == ErrorKind::kNotFound) return {};
+      if (!there) return std::unexpected(there.error());
+      cluster_.server().Poll(kMoment);
+    }
+    return {};
+  }
+
   Result<StoredJob> Load() {
     const Json object = TRY(cluster_.jobs(store_).Get(JobPath(name_space(), name())));
     auto stored = backend::cluster::ReadJob(object);
