@@ -9,6 +9,7 @@
 #include "backend/cluster/pod.h"
 #include "backend/cluster/stored.h"
 #include "backend/local/replica.h"
+#include "cli/cluster_gone.h"
 #include "cli/findings.h"
 #include "cli/job_follow.h"
 #include "cli/pod_logs.h"
@@ -33,8 +34,6 @@ using namespace std::chrono_literals;
 constexpr base::Duration kMoment = 200ms;
 // Whoever keeps a job answers a wish within seconds; after this long, nobody does.
 constexpr base::Duration kHeededWithin = 60s;
-// A claim that no pod uses any more.
-constexpr base::Duration kGoneWithin = 30s;
 // A cluster that is away longer than this is told, and not waited for any more.
 constexpr base::Duration kPatience = 2min;
 
@@ -206,6 +205,7 @@ class JobThere : public PlacedJob {
       TRY(Wait(std::nullopt, [](const JobFollow& follow) {
         return follow.synced() && !follow.job() && follow.pods().empty();
       }));
+      TRY(RemoveOwned(cluster_, store_, name_space(), name(), stored->uid));
     } else if (stored.error().kind() != ErrorKind::kNotFound) {
       return std::unexpected(stored.error());
     }
@@ -216,23 +216,11 @@ class JobThere : public PlacedJob {
     if (!there) return std::vector<std::string>();
     if (!with_output) return std::vector<std::string>{"claim " + claim};
     TRY(cluster_.client().Delete(path));
-    TRY(WaitUntilGone(path));
+    TRY(WaitUntilGone(cluster_, path));
     return std::vector<std::string>();
   }
 
  private:
-  // So that the next job of this name can have one of its own. A pod may still hold it, a server
-  // beside the job say: then it goes with that pod, and nobody waits for long.
-  Result<> WaitUntilGone(const std::string& path) {
-    for (const Time until = io::Now() + kGoneWithin; io::Now() < until && !Interrupted();) {
-      auto there = cluster_.client().Get(path);
-      if (!there && there.error().kind() == ErrorKind::kNotFound) return {};
-      if (!there) return std::unexpected(there.error());
-      cluster_.server().Poll(kMoment);
-    }
-    return {};
-  }
-
   Result<StoredJob> Load() {
     const Json object = TRY(cluster_.jobs(store_).Get(JobPath(name_space(), name())));
     auto stored = backend::cluster::ReadJob(object);

@@ -164,6 +164,9 @@ std::string EndText(const SweepPlan& plan, const SweepStore& store,
   std::vector<std::string> words = RunWords(plan, *best);
   if (plan.name_space != "default")
     words.insert(words.begin() + 1, "--namespace=" + plan.name_space);
+  // Of this machine it would be the directory of the trial.
+  const bool there = !plan.on.empty() && plan.on != "local";
+  if (there && !plan.output.empty()) words.insert(words.begin() + 1, "--output=" + plan.output);
   if (plan.script.empty()) words.push_back("--file=" + store.TrialDir(*best) + "/job.yaml");
   for (std::string& word : words) word = Typed(word);
   out += "  run     trainyard " + base::Join(words, " ") + "\n";
