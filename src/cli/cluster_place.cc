@@ -9,6 +9,7 @@
 #include "backend/cluster/pod.h"
 #include "backend/cluster/stored.h"
 #include "backend/local/replica.h"
+#include "cli/cluster_gone.h"
 #include "cli/findings.h"
 #include "cli/job_follow.h"
 #include "cli/pod_logs.h"
@@ -204,6 +205,7 @@ class JobThere : public PlacedJob {
       TRY(Wait(std::nullopt, [](const JobFollow& follow) {
         return follow.synced() && !follow.job() && follow.pods().empty();
       }));
+      TRY(RemoveOwned(cluster_, store_, name_space(), name(), stored->uid));
     } else if (stored.error().kind() != ErrorKind::kNotFound) {
       return std::unexpected(stored.error());
     }
@@ -214,6 +216,7 @@ class JobThere : public PlacedJob {
     if (!there) return std::vector<std::string>();
     if (!with_output) return std::vector<std::string>{"claim " + claim};
     TRY(cluster_.client().Delete(path));
+    TRY(WaitUntilGone(cluster_, path));
     return std::vector<std::string>();
   }
 

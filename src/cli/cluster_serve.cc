@@ -8,6 +8,7 @@
 #include "cli/kept_output.h"
 #include "cli/place.h"
 #include "cli/refuse.h"
+#include "cli/sweep_store.h"
 
 namespace cli {
 namespace {
@@ -100,6 +101,10 @@ int ServeThere(const Args& args, const std::string& context) {
     job = latest->job->name();
   }
   auto wish = WishFor(*cluster, args, cluster->NamespaceOf(args), job);
+  // A sweep stands for its best trial.
+  const bool no_job = !wish && wish.error().kind() == base::ErrorKind::kNotFound;
+  if (const auto best = no_job ? BestJobOf(args.name_space(), job) : std::nullopt)
+    wish = WishFor(*cluster, args, best->name_space, best->name);
   if (!wish) return Fail(cluster->Explain(wish.error()));
   CatchInterrupts();
   auto done = Reach(

@@ -118,6 +118,8 @@ void Display::Show(const api::Job& job, Scene& scene, LogView& lines, Time now, 
     return;
   }
   const bool block = terminal_.is_terminal && !json_;
+  const std::vector<api::ReplicaId> replicas = backend::local::ReplicasInOrder(job.spec);
+  lines.Expect(replicas);
   if (auto due = lines.look_again(); due && *due <= now) stale_ = true;
   if (block && now >= sampled_ + kSample) {
     samples_ = scene.Measure(now);
@@ -130,7 +132,7 @@ void Display::Show(const api::Job& job, Scene& scene, LogView& lines, Time now, 
     return Write(last);  // they scroll by when the output moves again
   if (block && block_lines_ > 0) pending_ += fmt::format("\x1b[{}A\r\x1b[J", block_lines_);
   block_lines_ = 0;
-  const size_t width = PrefixWidth(backend::local::ReplicasInOrder(job.spec));
+  const size_t width = PrefixWidth(replicas);
   for (const LogLine& line : last ? lines.TakeAll() : lines.Take(now)) Print(line, width, now);
   for (const std::string& line : said_) {
     if (!json_) pending_ += "trainyard: " + line + "\n";

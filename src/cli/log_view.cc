@@ -25,6 +25,11 @@ bool JoinsTracebacks(std::string_view line) {
 
 }  // namespace
 
+void LogView::Expect(const std::vector<ReplicaId>& replicas) {
+  expected_.clear();
+  for (const ReplicaId& id : replicas) ++expected_[id.role];
+}
+
 void LogView::Feed(ReplicaId id, std::string_view bytes, base::Time now) {
   Source& source = sources_[id];
   source.last = now;
@@ -88,13 +93,19 @@ void LogView::Release(ReplicaId id, Source& source, base::Time now) {
   source.in_frames = false;
 }
 
+base::Time LogView::DueTime(const LogLine& line) const {
+  const auto expected = expected_.find(line.id.role);
+  const bool alone = expected != expected_.end() && line.others.size() + 1 >= expected->second;
+  return alone ? line.time : line.time + kFold;
+}
+
 std::vector<LogLine> LogView::Take(base::Time now) {
   for (auto& [id, source] : sources_) {
     if (!source.traceback.empty() && now >= source.since + kPatience) Release(id, source, now);
   }
-  const auto due = raw_ ? ready_.end() : std::ranges::find_if(ready_, [&](const LogLine& line) {
-    return line.time + kFold > now;
-  });
+  const auto due =
+      raw_ ? ready_.end()
+           : std::ranges::find_if(ready_, [&](const LogLine& line) { return DueTime(line) > now; });
   std::vector<LogLine> out(std::make_move_iterator(ready_.begin()), std::make_move_iterator(due));
   ready_.erase(ready_.begin(), due);
   return out;
@@ -113,7 +124,7 @@ std::vector<LogLine> LogView::TakeAll() {
 
 std::optional<base::Time> LogView::look_again() const {
   std::optional<base::Time> out;
-  if (!ready_.empty()) out = ready_.front().time + kFold;
+  if (!ready_.empty()) out = DueTime(ready_.front());
   for (const auto& [id, source] : sources_) {
     if (source.traceback.empty()) continue;
     const base::Time time = source.since + kPatience;

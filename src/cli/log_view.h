@@ -30,6 +30,9 @@ class LogView {
   // raw: every line as it is, nothing collapsed or folded.
   explicit LogView(bool raw) : raw_(raw) {}
 
+  // Who may say something. A line waits for the same words of others no longer than until all of
+  // its role have said them; where nobody is expected, they may be any number.
+  void Expect(const std::vector<api::ReplicaId>& replicas);
   void Feed(api::ReplicaId id, std::string_view bytes, base::Time now);
   // Lines that are complete. A traceback comes whole; one that does not end within kPatience comes
   // as it is.
@@ -60,8 +63,10 @@ class LogView {
   void AddLine(api::ReplicaId id, Source& source, std::string_view line, base::Time now);
   void Release(api::ReplicaId id, Source& source, base::Time now);
   void AddReady(LogLine line);
+  base::Time DueTime(const LogLine& line) const;
 
   const bool raw_;
+  std::map<api::Role, size_t> expected_;
   std::map<api::ReplicaId, Source> sources_;
   std::vector<LogLine> ready_;  // in the order of their times
 };

@@ -37,6 +37,18 @@ TEST(LogView, SaysOnceWhatReplicasOfARoleSayTogether) {
             (Lines{"worker/* x2  Epoch 1/2", "worker/0  mine", "ps/0  Epoch 1/2"}));
 }
 
+TEST(LogView, WaitsForNobodyWhoIsNotExpected) {
+  LogView view(false);
+  view.Expect({kWorker0, kWorker1, kPs0});
+  view.Feed(kPs0, "ready\n", kNow);
+  EXPECT_EQ(view.look_again(), kNow);
+  EXPECT_EQ(Shown(view.Take(kNow)), (Lines{"ps/0  ready"}));
+  view.Feed(kWorker0, "Epoch 1/2\n", kNow);
+  EXPECT_TRUE(view.Take(kNow).empty());
+  view.Feed(kWorker1, "Epoch 1/2\n", kNow + 10ms);
+  EXPECT_EQ(Shown(view.Take(kNow + 10ms)), (Lines{"worker/* x2  Epoch 1/2"}));
+}
+
 TEST(LogView, DoesNotFoldWhatOneReplicaRepeats) {
   LogView view(false);
   view.Feed(kWorker0, "again\nagain\n", kNow);

@@ -18,6 +18,7 @@
 #include "cli/local_place.h"
 #include "cli/python.h"
 #include "cli/refuse.h"
+#include "cli/sweep_store.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -76,7 +77,11 @@ Result<Model> ModelAt(const std::string& given) {
 }
 
 Result<Model> ModelOfJob(const Args& args) {
-  const LocalJob job = TRY(FindLocalJob(args.name_space(), args.operand(0)));
+  auto found = FindLocalJob(args.name_space(), args.operand(0));
+  // A sweep stands for its best trial.
+  if (const auto best = found ? std::nullopt : BestJobOf(args.name_space(), args.operand(0)))
+    found = FindLocalJob(best->name_space, best->name);
+  const LocalJob job = TRY(std::move(found));
   const backend::local::RunFile run = TRY(job.dir.LoadRun());
   const std::string newest = NewestModel(run.output);
   if (newest.empty())

@@ -183,7 +183,8 @@ int ShowCommand(const Args& args) {
   if (driven && study->Best())
     out += EndText(plan, *store, study->trials(), study->Best(), std::nullopt, io::TerminalOf(1));
   if (driven && !study->AllOver() && !store->IsAlive())
-    out += "  try     trainyard sweep resume " + plan.name + "\n";
+    out += fmt::format("  try     trainyard sweep resume {}{}\n", plan.name,
+                       plan.name_space == "default" ? "" : " -n " + plan.name_space);
   io::WriteOut(1, out);
   return 0;
 }

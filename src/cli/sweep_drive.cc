@@ -100,6 +100,12 @@ class Drive {
 
  private:
   const SweepPlan& plan() const { return store_.plan(); }
+  // It remembers where it runs by itself.
+  std::string ResumeWords() const {
+    const std::string& space = plan().name_space;
+    return fmt::format("trainyard sweep resume {}{}", plan().name,
+                       space == "default" ? "" : " -n " + space);
+  }
   const Trial& TrialOf(int number) const { return study_.trials()[static_cast<size_t>(number)]; }
   size_t Running() const {
     return static_cast<size_t>(
@@ -110,6 +116,7 @@ class Drive {
   Result<> CatchUp();
   Result<> StartMore();
   Result<> LookAtAll();
+  Result<> Bear(base::Error error);
   Result<> Settle();
   void TakeEnding(TrialJob& job);
   void Judge(const Trial& trial);
@@ -132,7 +139,7 @@ class Drive {
   std::map<int, double> latest_;                   // the metric of those that run
   std::deque<int> queue_;                          // asked for and not started
   base::Time eventful_ = io::Now();                // when a trial was last decided
-  std::optional<base::Time> away_since_;           // when a trial could first not be looked at
+  std::optional<base::Time> away_since_;           // when a trial could first not be reached
   std::string hopeless_;                           // why it makes no sense to go on
   int hopeless_status_ = 1;
   int last_failure_ = 1;  // exit status
@@ -160,7 +167,7 @@ int Drive::Run() {
         store_.Remove();  // refused before anything was started
         return status;
       }
-      fmt::print(stderr, "  try     trainyard sweep resume {}\n", plan().name);
+      fmt::print(stderr, "  try     {}\n", ResumeWords());
       return status;
     }
     Show(io::Now());
@@ -189,7 +196,7 @@ Result<> Drive::CatchUp() {
     auto found = place_.Find(plan().job_space, store_.JobName(trial.number));
     if (!found || !TRY((*found)->Look()).alive) continue;
     auto job = std::make_unique<TrialJob>(store_, trial, place_, local_);
-    TRY(job->Start());  // that is, finds it
+    TRY(job->Start(false));  // that is, finds it
     TRY(job->Stop(fmt::format("sweep {}: {}", plan().name, trial.reason)));
     jobs_[trial.number] = std::move(job);
   }
@@ -198,19 +205,33 @@ Result<> Drive::CatchUp() {
 
 Result<> Drive::StartMore() {
   while (Running() < static_cast<size_t>(plan().parallel)) {
-    if (queue_.empty()) {
+    const bool fresh = queue_.empty();
+    if (fresh) {
       if (!study_.CanAsk()) return {};
       const Trial& trial = study_.Ask();
       TRY(store_.NoteAsked(trial));
       queue_.push_back(trial.number);
     }
     const int number = queue_.front();
-    queue_.pop_front();
     auto job = std::make_unique<TrialJob>(store_, TrialOf(number), place_, local_);
-    TRY_AS(fmt::format("trial {}", number), job->Start());
+    if (auto started = job->Start(fresh); !started) {
+      auto error = std::move(started).error().Context(fmt::format("trial {}", number));
+      if (number == 0 && fresh) return std::unexpected(std::move(error));  // it never was there
+      // Not fresh any more: it may have been made before the cluster went away.
+      return Bear(std::move(error));
+    }
+    queue_.pop_front();
     jobs_[number] = std::move(job);
   }
   return {};
+}
+
+// A cluster may be away for a while.
+Result<> Drive::Bear(base::Error error) {
+  const bool away = error.kind() == base::ErrorKind::kUnavailable;
+  if (!away_since_) away_since_ = io::Now();
+  if (away && io::Now() - *away_since_ <= kLongestAway) return {};
+  return std::unexpected(std::move(error));
 }
 
 Result<> Drive::LookAtAll() {
@@ -219,12 +240,7 @@ Result<> Drive::LookAtAll() {
     TrialJob& job = *it->second;
     const bool was_over = job.over();
     if (auto looked = job.Look(); !looked) {
-      // A cluster may be away for a while.
-      const bool away = looked.error().kind() == base::ErrorKind::kUnavailable;
-      if (!away_since_) away_since_ = io::Now();
-      if (!away || io::Now() - *away_since_ > kLongestAway) {
-        return std::unexpected(std::move(looked).error().Context(fmt::format("trial {}", number)));
-      }
+      TRY(Bear(std::move(looked).error().Context(fmt::format("trial {}", number))));
       ++it;
       continue;
     }
@@ -319,8 +335,10 @@ void Drive::Show(base::Time now) {
                                    : fmt::format("{} {:.6g}", plan().metric, latest->second),
                                ValuesText(plan().settings.space, TrialOf(number).point)));
   }
-  rows.push_back("  " + BoardText(plan(), study_.trials(), static_cast<int>(Running()),
-                                  screen_.terminal().unicode));
+  rows.push_back(
+      "  " +
+      BoardText(plan(), study_.trials(), static_cast<int>(Running()), screen_.terminal().unicode) +
+      (away_since_ ? ", waiting for the cluster" : ""));
   screen_.Board(rows, now);
 }
 
@@ -356,9 +374,8 @@ int Drive::Interrupted() {
   screen_.Line(fmt::format("stopping {} running trials: Ctrl-C again to leave them", Running()));
   StopAll(signal == 0 ? "stopped" : "interrupted");
   const auto over = std::ranges::count_if(study_.trials(), sweep::IsOver);
-  fmt::print(stderr, "trainyard: {} was {} after {} of {} trials: trainyard sweep resume {}\n",
-             plan().name, signal == 0 ? "stopped" : "interrupted", over, plan().settings.trials,
-             plan().name);
+  fmt::print(stderr, "trainyard: {} was {} after {} of {} trials: {}\n", plan().name,
+             signal == 0 ? "stopped" : "interrupted", over, plan().settings.trials, ResumeWords());
   return signal == 0 ? kExitStopped : 128 + signal;
 }
 

@@ -125,9 +125,10 @@ base::Result<SweepFile> ReadSweepFile(std::string_view text, const std::string& 
   }
   if (root->Find("apiVersion") && root->Find("kind"))
     return base::Invalid(name + ": is a manifest, not a sweep: give it with -f");
-  reader.KnownOnly(*root, "",
-                   {"script", "manifest", "args", "parameters", "metric", "goal", "trials",
-                    "parallel", "algorithm", "prune", "seed", "window", "async", "name", "run"});
+  reader.KnownOnly(
+      *root, "",
+      {"script", "manifest", "args", "parameters", "metric", "goal", "trials", "parallel",
+       "algorithm", "prune", "seed", "window", "async", "name", "output", "run"});
   reader.Text(*root, "", "script", file.script);
   reader.Text(*root, "", "manifest", file.manifest);
   if (file.script.empty() == file.manifest.empty()) {
@@ -140,6 +141,7 @@ base::Result<SweepFile> ReadSweepFile(std::string_view text, const std::string& 
   ReadParameters(reader, *root, file);
   ReadWord(reader, *root, "metric", {}, file);
   ReadWord(reader, *root, "name", {}, file);
+  ReadWord(reader, *root, "output", {}, file);
   ReadWord(reader, *root, "goal", {"min", "max"}, file);
   ReadWord(reader, *root, "algorithm", {"grid", "random", "tpe", "gp"}, file);
   ReadWord(reader, *root, "prune", {"asha", "median", "none"}, file);

@@ -13,6 +13,7 @@
 #include "base/env_file.h"
 #include "base/strings.h"
 #include "base/yaml.h"
+#include "cli/bundle.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
 #include "cli/place.h"
@@ -237,7 +238,9 @@ Result<PlannedSweep> PlanSweep(const Args& typed) {
     TRY_AS("--env-file " + args.Get("env-file"), base::ParseEnvFile(plan.env));
   }
   if (args.Has("output")) {
-    plan.output = TRY(ContextOf(args)) ? args.Get("output") : io::AbsolutePath(args.Get("output"));
+    const bool there = TRY(ContextOf(args)).has_value();
+    if (there) TRY(ParseOutput(args.Get("output")));
+    plan.output = there ? args.Get("output") : io::AbsolutePath(args.Get("output"));
   }
   int slots = 2;
   if (args.Has("file")) {

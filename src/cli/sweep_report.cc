@@ -143,6 +143,12 @@ std::string BoardText(const SweepPlan& plan, const std::vector<Trial>& trials, i
   return out;
 }
 
+std::string TypedAgain(const SweepPlan& plan) {
+  std::string out = plan.on.empty() ? "" : " --on " + Typed(plan.on);
+  if (plan.name_space != "default") out += " -n " + plan.name_space;
+  return out;
+}
+
 std::string EndText(const SweepPlan& plan, const SweepStore& store,
                     const std::vector<Trial>& trials, const Trial* best,
                     std::optional<base::Duration> took, const io::Terminal& terminal) {
@@ -156,6 +162,11 @@ std::string EndText(const SweepPlan& plan, const SweepStore& store,
   out += fmt::format("  best    trial {}: {}  {}\n", best->number, MetricText(plan, *best),
                      ValuesText(plan.settings.space, best->point));
   std::vector<std::string> words = RunWords(plan, *best);
+  if (plan.name_space != "default")
+    words.insert(words.begin() + 1, "--namespace=" + plan.name_space);
+  // Of this machine it would be the directory of the trial.
+  const bool there = !plan.on.empty() && plan.on != "local";
+  if (there && !plan.output.empty()) words.insert(words.begin() + 1, "--output=" + plan.output);
   if (plan.script.empty()) words.push_back("--file=" + store.TrialDir(*best) + "/job.yaml");
   for (std::string& word : words) word = Typed(word);
   out += "  run     trainyard " + base::Join(words, " ") + "\n";
@@ -169,9 +180,9 @@ std::string EndText(const SweepPlan& plan, const SweepStore& store,
     out += "  matters " + base::Join(parts, ", ") + "\n";
   }
   out += "  table   " + store.File("trials.csv") + "\n";
-  const std::string on = plan.on.empty() ? "" : " --on " + Typed(plan.on);
-  out += fmt::format("  serve   trainyard serve {}{}\n", store.JobName(best->number), on);
-  return out + fmt::format("  look    trainyard board {}{}\n", plan.name, on);
+  const std::string again = TypedAgain(plan);
+  out += fmt::format("  serve   trainyard serve {}{}\n", store.JobName(best->number), again);
+  return out + fmt::format("  look    trainyard board {}{}\n", plan.name, again);
 }
 
 }  // namespace cli

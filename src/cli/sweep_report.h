@@ -25,6 +25,9 @@ base::Json TrialJson(const SweepPlan& plan, const sweep::Trial& trial);
 std::string BoardText(const SweepPlan& plan, const std::vector<sweep::Trial>& trials, int running,
                       bool unicode);
 
+// What a command must say to mean the place of the sweep: " --on kubernetes -n team", or nothing.
+std::string TypedAgain(const SweepPlan& plan);
+
 // The last words: best, its command line, what matters, what to type next.
 std::string EndText(const SweepPlan& plan, const SweepStore& store,
                     const std::vector<sweep::Trial>& trials, const sweep::Trial* best,

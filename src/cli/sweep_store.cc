@@ -288,6 +288,16 @@ Result<> SweepStore::NoteDecided(const Trial& trial) {
   return Append(record);
 }
 
+std::optional<BestJob> BestJobOf(const std::string& name_space, const std::string& sweep) {
+  if (sweep.empty()) return std::nullopt;
+  auto store = SweepStore::Open(name_space, sweep);
+  if (!store) return std::nullopt;
+  const auto study = store->Load();
+  const Trial* best = study ? study->Best() : nullptr;
+  if (!best) return std::nullopt;
+  return BestJob{store->plan().job_space, store->JobName(best->number)};
+}
+
 std::string Table(const sweep::Settings& settings, const std::vector<Trial>& trials) {
   std::string out = "trial,state,value,reports";
   for (const sweep::Parameter& p : settings.space) out += "," + p.name;

@@ -82,6 +82,13 @@ class SweepStore {
   std::optional<io::Lock> lock_;
 };
 
+// The job of the best trial so far of the sweep of this name, for whoever names a sweep and means a
+// model. Nothing: there is no such sweep, or no trial of it is complete.
+struct BestJob {
+  std::string name_space, name;
+};
+std::optional<BestJob> BestJobOf(const std::string& name_space, const std::string& sweep);
+
 std::string Table(const sweep::Settings& settings, const std::vector<sweep::Trial>& trials);
 
 }  // namespace cli

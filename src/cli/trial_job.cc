@@ -6,6 +6,8 @@
 
 #include "backend/local/job_dir.h"
 #include "base/strings.h"
+#include "cli/bundle.h"
+#include "cli/refuse.h"
 #include "cli/sweep_plan.h"
 #include "cli/watch.h"
 #include "io/clock.h"
@@ -38,7 +40,27 @@ Result<Standing> LookSoon(PlacedJob& job) {
   }
 }
 
+// How often it was begun.
+int64_t LifeIn(const std::string& dir) {
+  const auto text = io::ReadFile(dir + "/life");
+  return text ? base::ParseInt(base::Trim(*text)).value_or(1) : 1;
+}
+
 }  // namespace
+
+std::string OutputOnCluster(const SweepPlan& plan, const std::string& folder, int64_t life) {
+  if (plan.output.empty()) return "";
+  const auto wish = ParseOutput(plan.output);
+  std::string out = plan.output;
+  while (out.ends_with('/')) out.pop_back();
+  if (wish && wish->kind == OutputWish::Kind::kClaim) {
+    out += "/" + plan.name + "/" + folder;
+    return life > 1 ? fmt::format("{}.{}", out, life) : out;
+  }
+  // Of an object store `run` itself makes a folder for each job.
+  const bool url = wish && wish->kind == OutputWish::Kind::kUrl;
+  return url && life > 1 ? fmt::format("{}/{}", out, life) : out;
+}
 
 TrialJob::TrialJob(const SweepStore& store, const sweep::Trial& trial, Place& place, bool local)
     : store_(store),
@@ -77,6 +99,8 @@ Result<> TrialJob::RunProgram(const std::vector<std::string>& words) {
                   .directory = store_.plan().directory};
   spawn.argv.insert(spawn.argv.end(), words.begin(), words.end());
   const io::Ended ended = TRY(io::RunToItsEnd(std::move(spawn), kLongestStart, kMostWords));
+  if (ended.status == kExitLost)
+    return std::unexpected(base::Error(base::ErrorKind::kUnavailable, LastWords(ended.output)));
   if (ended.status != 0) return base::Invalid(LastWords(ended.output));
   return {};
 }
@@ -89,23 +113,34 @@ Result<> TrialJob::Revive() {
   return RunProgram(words);
 }
 
-Result<> TrialJob::Start() {
-  const SweepPlan& plan = store_.plan();
-  auto found = place_.Find(plan.job_space, name_);
-  if (!found && found.error().kind() != base::ErrorKind::kNotFound)
-    return std::unexpected(found.error());
-  if (found) {
-    const Standing standing = TRY(LookSoon(**found));
-    const auto& verdict = standing.job.status.verdict;
-    const bool stopped = verdict && verdict->result == "stopped";
-    if (!stopped) {
-      job_ = std::move(*found);
-      const bool goes_on = standing.alive || api::IsTerminal(standing.job.status);
-      return goes_on ? Result<>() : Revive();
-    }
-    TRY((*found)->WaitUntilOver(io::Now() + kLongestStart));
-    TRY((*found)->Delete(true));
+// The job that an earlier process has started, if there is one that can go on.
+Result<bool> TrialJob::TakeUp() {
+  auto found = place_.Find(store_.plan().job_space, name_);
+  if (!found && found.error().kind() == base::ErrorKind::kNotFound) return false;
+  if (!found) return std::unexpected(found.error());
+  const Standing standing = TRY(LookSoon(**found));
+  const auto& verdict = standing.job.status.verdict;
+  if (verdict && verdict->result == "stopped") {
+    TRY(BeginAgain(**found));
+    return false;
   }
+  job_ = std::move(*found);
+  if (!standing.alive && !api::IsTerminal(standing.job.status)) TRY(Revive());
+  return true;
+}
+
+// The number of its life is on disk before the job is gone, by which alone it could be known.
+Result<> TrialJob::BeginAgain(PlacedJob& stopped) {
+  TRY(stopped.WaitUntilOver(io::Now() + kLongestStart));
+  TRY(io::MakeDirs(dir_));
+  TRY(io::ReplaceFileDurably(dir_ + "/life", std::to_string(LifeIn(dir_) + 1)));
+  TRY(stopped.Delete(true));
+  return {};
+}
+
+Result<> TrialJob::Start(bool fresh) {
+  const SweepPlan& plan = store_.plan();
+  if (!fresh && TRY(TakeUp())) return {};
   TRY(Prepare());
   // What an attempt that was stopped has left is no part of this one.
   if (local_ && plan.output.empty()) TRY(io::RemoveTree(dir_ + "/output"));
@@ -116,12 +151,14 @@ Result<> TrialJob::Start() {
   if (local_) {
     const std::string output = plan.output.empty() ? dir_ : plan.output + "/" + io::BaseName(dir_);
     own.push_back("--output=" + output + "/output");
-  } else if (!plan.output.empty()) {
-    own.push_back("--output=" + plan.output);
+  } else if (const std::string output = OutputOnCluster(plan, io::BaseName(dir_), LifeIn(dir_));
+             !output.empty()) {
+    own.push_back("--output=" + output);
   }
   words.insert(words.begin() + 1, own.begin(), own.end());
   auto ran = RunProgram(words);
-  found = place_.Find(plan.job_space, name_);
+  if (!ran && fresh) return ran;
+  auto found = place_.Find(plan.job_space, name_);
   if (!found) return ran ? std::unexpected(found.error()) : ran;
   // Refused since a sweep that was killed had just begun to start it: then it is started.
   if (!ran && !LookSoon(**found)) return ran;

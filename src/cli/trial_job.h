@@ -15,14 +15,19 @@
 
 namespace cli {
 
+// The --output of a trial on a cluster: on a claim that they share, each has a folder of its own,
+// with its values in its name, below one of the sweep. One that begins again, in its second life,
+// finds nothing of the first. Empty: as `run` has it.
+std::string OutputOnCluster(const SweepPlan& plan, const std::string& folder, int64_t life);
+
 class TrialJob {
  public:
   // `local`: its files can be read.
   TrialJob(const SweepStore& store, const sweep::Trial& trial, Place& place, bool local);
 
   // Makes it run: anew, or as it is when it runs already; one that was stopped before its fate was
-  // decided begins again.
-  base::Result<> Start();
+  // decided begins again. A `fresh` one was never started: whatever has its name is another's.
+  base::Result<> Start(bool fresh);
   // Reads what it has said and where it stands. An error that may pass is told, not returned.
   base::Result<> Look();
   // Asks it to end; the words become its verdict.
@@ -39,6 +44,8 @@ class TrialJob {
 
  private:
   base::Result<> Prepare();
+  base::Result<bool> TakeUp();
+  base::Result<> BeginAgain(PlacedJob& stopped);
   base::Result<> Revive();
   base::Result<> TryStop();
   base::Result<> RunProgram(const std::vector<std::string>& words);

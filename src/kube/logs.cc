@@ -221,7 +221,10 @@ void LogFollow::State::TakeEnd(base::Result<Response> answer) {
     return;
   }
   const int status = answer ? answer->status : 0;
-  const bool starts_later = status == 400 && HasNotStarted(error->text());
+  // A node that has not heard of a pod yet knows no log of it: the pod will tell whether it is
+  // gone.
+  const bool unheard_of = status == 404 && !query.uid.empty() && !is_over;
+  const bool starts_later = unheard_of || (status == 400 && HasNotStarted(error->text()));
   ended = !(status == 0 || status == 429 || status >= 500 || starts_later);
   looks = waited = !query.uid.empty();
   if (starts_later) return AgainForStart();

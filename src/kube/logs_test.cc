@@ -244,6 +244,33 @@ TEST_F(LogFollowTest, OfOnePodIsWaitedForOnceBetweenTwoRequests) {
   EXPECT_EQ(now, kStart + 100ms);
 }
 
+TEST_F(LogFollowTest, ANodeThatHasNotHeardOfAPodYetIsAskedAgain) {
+  LogFollow of_one{transport,
+                   {.ns = "n", .pod = "p", .uid = "u1"},
+                   [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
+  const auto advance = [&] {
+    while (const auto next = of_one.next()) {
+      now = std::max(now, *next);
+      of_one.Advance(now);
+    }
+  };
+  const Response unknown{.status = 404, .body = R"({"message":"not found","reason":"NotFound"})"};
+  advance();
+  transport.StreamEnds(unknown);
+  advance();
+  transport.Reply(200, R"({"metadata": {"name": "p", "uid": "u1"}})");
+  advance();
+  transport.StreamSays(At("00.1", "first"));
+  EXPECT_EQ(lines, Strings{"first"});
+  // Over, and its log is gone: that is all.
+  transport.StreamEnds(Response{.status = 200});
+  advance();
+  transport.Reply(200, R"({"metadata": {"uid": "u1"}, "status": {"phase": "Succeeded"}})");
+  advance();
+  transport.StreamEnds(unknown);
+  EXPECT_TRUE(of_one.ended());
+}
+
 TEST_F(LogFollowTest, EndsWithWhatIsRefusedForGood) {
   Open();
   transport.StreamEnds(Response{.status = 404, .body = R"({"reason":"NotFound"})"});

@@ -281,7 +281,9 @@ void Watch::State::TakeEvent(std::string_view text) {
     sink.Remove(*object);
   } else if (type == "ADDED" || type == "MODIFIED") {
     sink.Apply(*object);
-  } else if (!is_bookmark) {
+  } else if (is_bookmark) {
+    sink.Reached(its_version);
+  } else {
     return Fail(Step::kList, Error(ErrorKind::kUnavailable, "an event of an unknown type"));
   }
   news = true;

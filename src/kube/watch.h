@@ -45,6 +45,7 @@ class Watch {
     virtual void ListEnd(Version version) = 0;
     virtual void Apply(const base::Json& object) = 0;   // is so now
     virtual void Remove(const base::Json& object) = 0;  // was so last, and is gone
+    virtual void Reached(Version) {}  // everything up to here has been told: a bookmark
     // It does not get through. Told once for each failure; going on by itself.
     virtual void Trouble(const base::Error& error) = 0;
   };

@@ -43,6 +43,13 @@ def test_a_script_runs_to_its_end_and_nothing_is_left_after_delete(there):
     there.cluster.wait(lambda: there.objects() == [], f"nothing is left: {there.objects()}")
 
 
+def test_after_delete_the_name_is_free_at_once(there):
+    (there.home / "env").write_text("A=b\n")
+    for _ in range(3):
+        run(there, there.script(HELLO), "--name", "again", "-e", "env")
+        there.run("delete", "again")
+
+
 def test_a_failure_has_the_status_and_the_words_that_it_has_on_one_machine(there):
     script = there.script("import os, time\n"
                           "if os.environ['TRAINYARD_INDEX'] == '1': raise ValueError('no such data')\n"

@@ -1,6 +1,6 @@
 """Pages of docs/ whose commands are run: blocks of `sh`, line by line and in their order, with the files that other blocks name.
 
-    ```sh exit=2             ```python file=train.py
+    ```sh exit=2             ```python file=train.py             ```sh on=kubernetes
 """
 
 import re
@@ -11,8 +11,9 @@ from yard import ROOT
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 
 
-def run_page(name, folder, env, seconds=60):
-    """Runs the commands of a page in a folder, each within so many seconds, and says how many there were."""
+def run_page(name, folder, env, seconds=60, on=None):
+    """Runs the commands of a page in a folder, each within so many seconds, and says how many there were. Those of blocks that
+    name a place are run only there."""
     text = (ROOT / "docs" / name).read_text()
     blocks = [(kind, dict(re.findall(r"(\w+)=(\S+)", options)), body) for kind, options, body in BLOCK.findall(text)]
     for _, options, body in blocks:
@@ -20,7 +21,7 @@ def run_page(name, folder, env, seconds=60):
             (folder / options["file"]).write_text(body)
     ran = 0
     for kind, options, body in blocks:
-        if kind != "sh":
+        if kind != "sh" or options.get("on") != on:
             continue
         for command in body.splitlines():
             done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=seconds)

@@ -70,6 +70,9 @@ class Collection : public kube::Watch::Sink {
     if (listing_) told_.insert(read->key);
     const auto known = objects_.find(read->key);
     if (known != objects_.end() && known->second.version >= read->version) return;
+    // Gone by the time of a survey: the watch is still telling how that came to be.
+    const auto surveyed = surveyed_.find(read->job);
+    if (surveyed != surveyed_.end() && read->version <= surveyed->second) return;
     const auto gone = removed_.find(read->key);
     if (gone != removed_.end() && gone->second >= read->version) return;
     Insert(std::move(*read));
@@ -90,6 +93,19 @@ class Collection : public kube::Watch::Sink {
     Erase(known);
   }
 
+  // A list of what this one job had at `version` was asked for, and each of it learned: what does
+  // not bear one of these names was gone by then.
+  void Survey(const Key& job, const std::set<std::string>& names, kube::Version version) {
+    std::vector<Object> gone;
+    for (const Object* object : Of(job)) {
+      if (!names.contains(object->key.name) && object->version <= version) gone.push_back(*object);
+    }
+    for (const Object& object : gone) Drop(object.key, object.uid, version);
+    if (version > heard_) surveyed_[job] = std::max(surveyed_[job], version);
+  }
+
+  void Reached(kube::Version version) override { HearUpTo(version); }
+
   void ListBegin() override {
     listing_ = true;
     told_.clear();
@@ -97,7 +113,7 @@ class Collection : public kube::Watch::Sink {
 
   void ListEnd(kube::Version version) override {
     listing_ = false;
-    heard_ = std::max(heard_, version);
+    HearUpTo(version);
     trouble_.clear();
     for (auto it = objects_.begin(); it != objects_.end();) {
       const bool gone = !told_.contains(it->first) && it->second.version <= version;
@@ -114,7 +130,12 @@ class Collection : public kube::Watch::Sink {
 
   // What a list tells comes in no order of versions: its end counts.
   void Hear(const base::Json& object) {
-    if (!listing_) heard_ = std::max(heard_, kube::VersionOf(object));
+    if (!listing_) HearUpTo(kube::VersionOf(object));
+  }
+
+  void HearUpTo(kube::Version version) {
+    heard_ = std::max(heard_, version);
+    std::erase_if(surveyed_, [&](const auto& entry) { return entry.second <= heard_; });
   }
 
   void Forget(const base::Json& object) {
@@ -152,6 +173,7 @@ class Collection : public kube::Watch::Sink {
   std::map<Key, Object> objects_;
   std::map<Key, std::set<std::string>> by_job_;
   std::map<Key, kube::Version> removed_;
+  std::map<Key, kube::Version> surveyed_;  // by the job: ahead of what was heard
   kube::Version heard_ = 0;
   bool listing_ = false;
   std::set<Key> told_;

@@ -49,6 +49,10 @@ class Deeds {
   // The same for the pod of a replica, kNotFound when it is gone. One that somebody took from the
   // job is taken back.
   void LookUpPod(const JobPtr& job, api::ReplicaId id, Done done);
+  // Reads all pods, or all services, of the job; kUnavailable when the server says how they were
+  // before this version.
+  void SurveyPods(const JobPtr& job, kube::Version at_least, Done done);
+  void SurveyServices(const JobPtr& job, kube::Version at_least, Done done);
   // Patches the status, if the job still has this version.
   void Publish(const StoredJob& stored, const api::JobStatus& status, Done done);
   // Whether the server would take a pod of this role: kInvalid when it never will.
@@ -72,6 +76,8 @@ class Deeds {
   void Release(const Pod& pod, Done done);
 
  private:
+  static constexpr const char* kJson = "application/json";
+  static constexpr const char* kStrategicPatch = "application/strategic-merge-patch+json";
   enum class Kind { kPod, kService, kPodGroup };
   using Answer = std::move_only_function<void(base::Result<kube::Response>)>;
   using Found = std::function<void(const base::Json* object)>;
@@ -88,6 +94,12 @@ class Deeds {
   void Delete(const std::string& name_space, const std::string& path, const std::string& uid,
               std::optional<kube::Version> version, base::JsonObject options, Found found,
               Found learn, Done done);
+  template <typename Object>
+  struct Listing;
+  template <typename Object>
+  void ListOn(std::shared_ptr<Listing<Object>> listing);
+  template <typename Object>
+  void ReadPage(Listing<Object>& listing, const base::Json& page);
   void Claim(const JobPtr& job, api::ReplicaId id, const std::string& uid, Found found, Done done);
   void Learn(Kind kind, const base::Json& object);
   void TookAway(const base::Json& object, const Pod& pod);

@@ -74,9 +74,12 @@ std::string ReplicaName(const api::Job& job, ReplicaId id) {
   return job.metadata.name + "-" + api::ToString(id);
 }
 
+std::string SelectorOf(const api::Job& job) {
+  return fmt::format("{}={},{}={}", kJobLabel, job.metadata.name, kOperatorLabel, kOperatorName);
+}
+
 std::string SelectorOf(const api::Job& job, Role role) {
-  return fmt::format("{}={},{}={},{}={}", kJobLabel, job.metadata.name, kOperatorLabel,
-                     kOperatorName, kTypeLabel, api::LowerName(role));
+  return fmt::format("{},{}={}", SelectorOf(job), kTypeLabel, api::LowerName(role));
 }
 
 JsonObject OwnerReference(const api::Job& job) {

@@ -32,6 +32,8 @@ struct Settings {
 // Of the pod and of the service in front of it.
 std::string ReplicaName(const api::Job& job, api::ReplicaId id);
 
+// Selects what is the job's: its pods, its services.
+std::string SelectorOf(const api::Job& job);
 // Selects the pods of one role, as the scale subresource tells others.
 std::string SelectorOf(const api::Job& job, api::Role role);
 

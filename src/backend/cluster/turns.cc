@@ -9,7 +9,6 @@
 namespace backend::cluster {
 namespace {
 
-using api::ReplicaId;
 using base::Error;
 
 // Counts of running replicas and the like change with every pod: told once in this time.
@@ -38,13 +37,6 @@ bool MustTellNow(const api::JobStatus& before, api::JobStatus after) {
 // The server took the status and stored less than we sent.
 bool Forgets(const StoredJob& stored, const api::JobStatus& sent) {
   return !sent.shape.empty() && stored.value->status.shape.empty();
-}
-
-// A pod of a living job that somebody took its owner from.
-bool IsOrphan(const Pod& pod, const StoredJob& job) {
-  return pod.owner.empty() && !pod.replica.deleting &&
-         pod.key.name == ReplicaName(*job.value, pod.replica.id) && !job.deleting &&
-         job.invalid.empty() && IsOurs(*job.value) && !api::IsTerminal(job.value->status);
 }
 
 }  // namespace
@@ -168,67 +160,20 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     return Publish(turn);
   }
   turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
-  turn->current = know_.pods.heard() >= stored->version || entry.current == stored->version;
-  turn->old_view = api::IsTerminal(turn->decision.status) && !api::IsTerminal(turn->job->status) &&
-                   !turn->current;
-  if ((turn->old_view || !turn->decision.missed.empty()) && entry.missed != stored->version) {
-    return LookFor(turn);
-  }
   turn->without_service = MissingServices(*turn);
+  // Whoever makes anything has published a status before: a job without one has nothing yet.
+  const bool blank = turn->job->status.conditions.empty();
+  const auto covers = [&](kube::Version version) { return blank || version >= stored->version; };
+  turn->pods_current = covers(std::max(know_.pods.heard(), entry.pods_at));
+  turn->services_current = covers(std::max(know_.services.heard(), entry.services_at));
+  if (!turn->decision.missed.empty() && entry.missed != stored->version) return LookFor(turn);
+  if (NeedsSurvey(*turn)) return Survey(turn);
+  entry.behind.reset();
   if (const auto again = entry.troubles.Tell(*turn->job, turn->pods, now, chronicle_)) {
     WakeAt(key, entry, *again);
   }
   if (IsTooEarly(*turn, entry)) return Over(turn);
   turn->job->status.conditions.empty() ? TryOut(turn) : Publish(turn);
-}
-
-void Turns::LookUp(const TurnPtr& turn, ReplicaId id) {
-  deeds_.LookUpPod(turn->job, id, [turn, done = Part(turn)](std::optional<Error> error) {
-    const bool gone = error && error->kind() == base::ErrorKind::kNotFound;
-    turn->old_view = turn->old_view || !error;
-    done(gone ? std::nullopt : std::move(error));
-  });
-}
-
-// The job says that these pods were there. If we do not know them because our view of pods is
-// older than the job, another operator's say, they are not lost. And what a job ends with is for
-// good.
-void Turns::LookFor(const TurnPtr& turn) {
-  for (const ReplicaId id : turn->decision.missed) LookUp(turn, id);
-  Join(turn, &Turns::LookedFor);
-}
-
-// One that was found tells that our view is old: nothing is decided on the rest of it either.
-void Turns::LookedFor(TurnPtr turn) {
-  if (turn->old_view) {
-    for (const core::ReplicaState& r : turn->observed.replicas) LookUp(turn, r.id);
-  }
-  Join(turn, &Turns::LookedAtAll);
-}
-
-void Turns::LookedAtAll(TurnPtr turn) {
-  if (!turn->error) {
-    Entry& entry = entries_[turn->key];
-    entry.missed = turn->stored.version;
-    if (turn->old_view) entry.current = turn->stored.version;
-  }
-  Again(turn);
-}
-
-void Turns::LetGo(TurnPtr turn) {
-  if (!turn->error) {
-    const StoredJob* stored = know_.jobs.Find(turn->key);
-    const std::string living = stored && !stored->deleting ? stored->uid : "";
-    for (const Pod& pod : turn->pods) {
-      if (stored && IsOrphan(pod, *stored)) {
-        deeds_.LookUpPod(stored->value, pod.replica.id, Part(turn));
-      } else if (pod.held && pod.owner != living) {
-        deeds_.Release(pod, Part(turn));
-      }
-    }
-    entries_[turn->key].confirmed = living;
-  }
-  Join(turn, &Turns::Again);
 }
 
 // Over, and another turn at once unless something went wrong.
@@ -349,7 +294,8 @@ void Turns::Published(TurnPtr turn) {
   const StoredJob* stored = know_.jobs.Find(turn->key);
   // What we have said ourselves makes our view no older than it was.
   const bool ours = stored && stored->value->status == after.status;
-  if (ours && turn->current) entry.current = stored->version;
+  if (ours && turn->pods_current) entry.pods_at = stored->version;
+  if (ours && turn->services_current) entry.services_at = stored->version;
   chronicle_.Published(turn->job->status, after);
   for (const core::Event& event : turn->decision.events) chronicle_.Tell(after, event);
   // What restarts rest on was not kept: to go on would be to forget and to repeat.

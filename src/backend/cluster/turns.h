@@ -1,6 +1,7 @@
 // The control loop of the operator: for each job, one turn at a time.
 //
-//   observe   from the collections, which are never older than what this process did
+//   observe   from the collections, which are never older than what this process did, nor, where
+//             something is to be made or the job to end, than the job itself
 //   decide    core::Reconcile, the same function as on one machine; nothing else decides
 //   publish   the status, by a patch that names the version that was decided on
 //   perform   services before pods, deletions by UID, everything of one kind in parallel
@@ -61,10 +62,11 @@ class Turns {
     std::string confirmed;
     kube::Version looked = 0;  // read again at this version, because pods were ahead of it
     kube::Version missed = 0;  // pods that it says were there were looked for at this version
-    // Our view of its pods is no older than this version of it.
-    kube::Version current = 0;
-    bool fresh = false;   // read from the server itself just now, for the next turn
-    std::string refusal;  // the server will never take its pods: why
+    // Our view of what it has is no older than this version of it.
+    kube::Version pods_at = 0, services_at = 0;
+    std::optional<base::Time> behind;  // since then a server that has it cannot be found
+    bool fresh = false;                // read from the server itself just now, for the next turn
+    std::string refusal;               // the server will never take its pods: why
     base::Time published;
     std::optional<base::Time> due;
     Troubles troubles;
@@ -82,8 +84,9 @@ class Turns {
     std::vector<Pod> pods;  // of the job's name, whoever owns them
     core::Observed observed;
     core::Decision decision;
-    bool current = false;   // our view of pods is no older than the job
-    bool old_view = false;  // it is, or may be, and that matters
+    // Our view of these is no older than the job.
+    bool pods_current = false, services_current = false;
+    bool found = false;  // a pod that we did not know
     // As it was before the status was published: what goes missing later may have gone with the
     // job.
     std::vector<api::ReplicaId> without_service;
@@ -96,11 +99,16 @@ class Turns {
   void WakeAt(const Key& key, Entry& entry, base::Time when);
 
   void Begin(const Key& key, Entry& entry, base::Time now);
-  void LookUp(const TurnPtr& turn, api::ReplicaId id);
+  // turns_look.cc
+  // A pod of a living job that somebody took its owner from.
+  static bool IsOrphan(const Pod& pod, const StoredJob& job);
   void LookFor(const TurnPtr& turn);
   void LookedFor(TurnPtr turn);
-  void LookedAtAll(TurnPtr turn);
+  bool NeedsSurvey(const Turn& turn) const;
+  void Survey(const TurnPtr& turn);
+  void Surveyed(TurnPtr turn);
   void LetGo(TurnPtr turn);
+
   void Again(TurnPtr turn);
   bool IsTooEarly(const Turn& turn, Entry& entry);
   void Refuse(const TurnPtr& turn, const std::string& why);

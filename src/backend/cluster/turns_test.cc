@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/cluster/objects.h"
-#include "backend/cluster/testing.h"
+#include "backend/cluster/turns_testing.h"
 #include "kube/testing.h"
 
 namespace backend::cluster {
@@ -12,73 +12,12 @@ namespace {
 using base::Json;
 using base::JsonObject;
 using kube::testing::kStart;
-using testing::ContainerState;
 using testing::JobObject;
-using testing::PodObject;
+using testing::kJob;
+using testing::kStatusWritten;
 using testing::Terminated;
 
-const Key kJob{"team-a", "mnist"};
-
-// A job whose workers run, and whose status says so: a turn has nothing to publish.
-struct TurnsTest : ::testing::Test {
-  kube::testing::FakeTransport transport;
-  Turns* woken = nullptr;
-  const std::function<void(const Key&)> wake = [this](const Key& key) {
-    if (woken) woken->Wake(key);
-  };
-  Collection<StoredJob> jobs{ReadJob, wake};
-  Collection<Pod> pods{ReadPod, wake};
-  Collection<Service> services{ReadService, wake};
-  Collection<PodGroup> groups{ReadPodGroup, wake};
-  Pacer pacer{transport};
-  testing::Ears chronicle;
-  Turns turns{{jobs, pods, services, groups}, pacer, chronicle, {}};
-  Json job = JobObject();
-
-  static Json Worker(const std::string& index, const std::string& status, int version = 9) {
-    Json pod = PodObject("", status);
-    JsonObject& metadata = pod.get_object()["metadata"].get_object();
-    metadata["name"] = "mnist-worker-" + index;
-    metadata["uid"] = "p-" + index;
-    metadata["resourceVersion"] = std::to_string(version);
-    metadata["labels"].get_object()[kIndexLabel] = index;
-    metadata["labels"].get_object()[kAttemptLabel] = "0";
-    return pod;
-  }
-
-  static Json Unheld(Json pod) {
-    pod.at("metadata").get_object().erase("finalizers");
-    return pod;
-  }
-
-  TurnsTest() {
-    const std::string running = R"("phase":"Running",)" +
-                                ContainerState(R"("running":{"startedAt":"2026-01-01T00:00:05Z"})");
-    core::Observed observed;
-    for (const char* index : {"0", "1"}) {
-      const Json pod = Worker(index, running);
-      pods.Apply(pod);
-      observed.replicas.push_back(ReadPod(pod)->replica);
-    }
-    const core::Policy policy{.end_leftovers = false, .clock_resolution = std::chrono::seconds(1)};
-    const api::JobStatus status =
-        core::Reconcile(*ReadJob(job)->value, observed, policy, kStart).status;
-    job.get_object()["status"] = api::EncodeStatus(status);
-    jobs.Apply(job);
-    woken = &turns;
-  }
-
-  void Advance(base::Time now = kStart) {
-    turns.Advance(now);
-    pacer.Advance(now);
-  }
-  std::string Asked() {
-    std::string out;
-    for (const auto& one : transport.asked)
-      out += one.request.method + " " + one.request.path + "\n";
-    return out;
-  }
-};
+struct TurnsTest : testing::WithTurns {};
 
 TEST_F(TurnsTest, ServicesThatWentWithTheirJobAreNotMadeAgain) {
   turns.Wake(kJob);
@@ -122,86 +61,6 @@ TEST_F(TurnsTest, ServicesThatGoWhileTheStatusIsPublishedAreNotMadeAgainInThatTu
   transport.Reply(200, base::CompactJson(job));
   Advance();
   EXPECT_EQ(Asked().find("POST"), std::string::npos) << Asked();
-}
-
-TEST_F(TurnsTest, APodThatTheJobSaysWasThereIsLookedForBeforeItCountsAsLost) {
-  woken = nullptr;
-  const Pod lost = *pods.Find({"team-a", "mnist-worker-1"});
-  pods.Drop(lost.key, lost.uid, lost.version);
-  woken = &turns;
-  turns.Wake(kJob);
-  Advance();
-  ASSERT_EQ(Asked(), "GET /api/v1/namespaces/team-a/pods/mnist-worker-1\n");
-  transport.Reply(404, R"({"kind":"Status","code":404,"reason":"NotFound"})");
-  Advance();
-  EXPECT_TRUE(Asked().starts_with("PATCH /apis/kubeflow.org/v1/namespaces/team-a/tfjobs/mnist"))
-      << Asked();
-}
-
-TEST_F(TurnsTest, APodThatIsFoundTellsThatTheOthersAreToBeLookedAtToo) {
-  woken = nullptr;
-  const Json lost = Worker("1", R"("phase":"Running")");
-  pods.Drop({"team-a", "mnist-worker-1"}, "p-1", 1);
-  woken = &turns;
-  turns.Wake(kJob);
-  Advance();
-  transport.Reply(200, base::CompactJson(lost));
-  Advance();
-  EXPECT_EQ(Asked(), "GET /api/v1/namespaces/team-a/pods/mnist-worker-0\n");
-  // Unknown is not looked at.
-  transport.Reply(500, "{}");
-  Advance();
-  EXPECT_EQ(Asked(), "");
-  Advance(*turns.next());
-  EXPECT_EQ(Asked(), "GET /api/v1/namespaces/team-a/pods/mnist-worker-1\n");
-}
-
-TEST_F(TurnsTest, NothingEndsOnAViewOfPodsOlderThanTheJob) {
-  woken = nullptr;
-  job.get_object()["metadata"].get_object()["resourceVersion"] = "20";
-  jobs.Apply(job);  // as somebody else wrote it
-  pods.Learn(Worker("0", R"("phase":"Succeeded",)" + Terminated(0), 21));
-  woken = &turns;
-  turns.Wake(kJob);
-  Advance();
-  EXPECT_EQ(Asked(),
-            "GET /api/v1/namespaces/team-a/pods/mnist-worker-0\n"
-            "GET /api/v1/namespaces/team-a/pods/mnist-worker-1\n");
-}
-
-const std::string kStatusWritten =
-    "PATCH /apis/kubeflow.org/v1/namespaces/team-a/tfjobs/mnist/status\n";
-
-// Found by the simulator, travel/152251113.
-TEST_F(TurnsTest, AnOldViewOfPodsIsNoNewerForWhatWeSaidOnIt) {
-  woken = nullptr;
-  JsonObject& metadata = job.get_object()["metadata"].get_object();
-  metadata["resourceVersion"] = "20";
-  jobs.Apply(job);  // as somebody else wrote it
-  pods.Learn(Worker("1", R"("phase":"Pending")", 21));
-  woken = &turns;
-  turns.Wake(kJob);
-  Advance();
-  ASSERT_EQ(Asked(), kStatusWritten);
-  core::Observed observed;
-  for (const Pod* pod : pods.Of(kJob)) observed.replicas.push_back(pod->replica);
-  const api::JobStatus said =
-      core::Reconcile(*jobs.Find(kJob)->value, observed, {.end_leftovers = false}, kStart).status;
-  job.get_object()["status"] = api::EncodeStatus(said);
-  metadata["resourceVersion"] = "22";
-  transport.Reply(200, base::CompactJson(job));
-  Advance();
-  ASSERT_EQ(jobs.Find(kJob)->value->status, said);
-  while (!transport.asked.empty()) {  // services
-    Json made = kube::testing::J(transport.asked.front().request.body);
-    made.at("metadata").get_object()["uid"] = "s";
-    transport.Reply(201, base::CompactJson(made));
-  }
-  pods.Learn(Worker("0", R"("phase":"Succeeded",)" + Terminated(0), 23));
-  Advance();
-  EXPECT_EQ(Asked(),
-            "GET /api/v1/namespaces/team-a/pods/mnist-worker-0\n"
-            "GET /api/v1/namespaces/team-a/pods/mnist-worker-1\n");
 }
 
 // A client that sees the success looks for logs next, and by the pod's phase.

@@ -43,10 +43,28 @@ Names All(Roles roles) {
   return out;
 }
 
+// What runs is of the attempts that the job wants. An older generation may look the same, and what
+// it comes to counts no more.
+bool OfTheseDays(const ClusterWorld& world) {
+  const api::JobStatus status = world.Status();
+  return std::ranges::all_of(world.Pods(), [&](const Object& pod) {
+    const base::JsonObject& labels = ObjectAt(MetaOf(*pod), "labels");
+    const auto label = [&](const char* key) {
+      const base::Json* value = labels.if_contains(key);
+      return value && value->is_string() ? std::string(value->as_string()) : "";
+    };
+    const auto id = api::ReplicaIdFrom(label("training.kubeflow.org/replica-type") + "-" +
+                                       label("training.kubeflow.org/replica-index"));
+    const auto unit = id ? status.units.find(*id) : status.units.end();
+    const int32_t wanted = unit == status.units.end() ? status.gang.attempt : unit->second.attempt;
+    return HasEnded(*pod) || label("trainyard.dev/attempt") == std::to_string(wanted);
+  });
+}
+
 auto Up(Roles roles) {
   // And the operator has noticed.
   return [names = All(roles)](const ClusterWorld& world) {
-    return world.OnlyUp(names) && world.Is("Running");
+    return world.OnlyUp(names) && OfTheseDays(world) && world.Is("Running");
   };
 }
 
