@@ -1,4 +1,4 @@
-"""A sweep whose trials are jobs of a cluster, and its end: `sweep delete`."""
+"""`sweep delete` of a sweep whose trials are jobs of a cluster."""
 
 import contextlib
 
