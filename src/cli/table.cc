@@ -268,7 +268,7 @@ const std::vector<Command>& Commands() {
       {"sweep", "SCRIPT | FILE | resume [NAME] | show [NAME] | ps | ask NAME | tell NAME N VALUE",
        "search for better hyperparameters: many trials, the best one named",
        With(SweepFlags(), SweptRunFlags()), 4, true, SweepCommand},
-      {"serve", "[JOB|DIR]", "serve a model as TensorFlow Serving does: gRPC and REST",
+      {"serve", "[JOB|SWEEP|DIR]", "serve a model as TensorFlow Serving does: gRPC and REST",
        ServeFlags(), 1, false, ServeCommand},
       {"predict",
        "",
