@@ -330,6 +330,7 @@ def test_the_name_of_a_sweep_stands_for_its_best_trial_where_a_model_is_meant(ya
 
 def test_a_job_that_has_the_name_of_a_trial_is_not_taken_for_it(yard):
     yard.script(CURVE)
+    sweep(yard, "before", "--trials", "1")
     yard.run("run", "train.py", "-w", "1", "--name", "taken-t0", "--", "--lr", "1")
     assert yard.refused("sweep", "train.py", "--param", "lr=0.1,0.01", "-w", "1", "--name", "taken").startswith("trial 0: ")
     assert "taken" not in yard.run("sweep", "ps")
