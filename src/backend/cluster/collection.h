@@ -60,22 +60,15 @@ class Collection : public kube::Watch::Sink {
   void Apply(const base::Json& object) override {
     trouble_.clear();
     Hear(object);
-    Learn(object);
+    Take(object, read_(object));
   }
 
-  // From the answer to a request of ours, which may be ahead of the watch.
+  // From the answer to a request of ours, which may be ahead of the watch, or late: what the watch
+  // must have told, and is not known, has gone since.
   void Learn(const base::Json& object) {
     std::optional<Object> read = read_(object);
-    if (!read) return Forget(object);
-    if (listing_) told_.insert(read->key);
-    const auto known = objects_.find(read->key);
-    if (known != objects_.end() && known->second.version >= read->version) return;
-    // Gone by the time of a survey: the watch is still telling how that came to be.
-    const auto surveyed = surveyed_.find(read->job);
-    if (surveyed != surveyed_.end() && read->version <= surveyed->second) return;
-    const auto gone = removed_.find(read->key);
-    if (gone != removed_.end() && gone->second >= read->version) return;
-    Insert(std::move(*read));
+    if (read && read->version <= heard_ && !objects_.contains(read->key)) return;
+    Take(object, std::move(read));
   }
 
   void Remove(const base::Json& object) override {
@@ -131,6 +124,19 @@ class Collection : public kube::Watch::Sink {
   // What a list tells comes in no order of versions: its end counts.
   void Hear(const base::Json& object) {
     if (!listing_) HearUpTo(kube::VersionOf(object));
+  }
+
+  void Take(const base::Json& object, std::optional<Object> read) {
+    if (!read) return Forget(object);
+    if (listing_) told_.insert(read->key);
+    const auto known = objects_.find(read->key);
+    if (known != objects_.end() && known->second.version >= read->version) return;
+    // Gone by the time of a survey: the watch is still telling how that came to be.
+    const auto surveyed = surveyed_.find(read->job);
+    if (surveyed != surveyed_.end() && read->version <= surveyed->second) return;
+    const auto gone = removed_.find(read->key);
+    if (gone != removed_.end() && gone->second >= read->version) return;
+    Insert(std::move(*read));
   }
 
   void HearUpTo(kube::Version version) {

@@ -49,6 +49,19 @@ TEST_F(CollectionTest, AnotherJobsPodsAreNotTheSurveys) {
   EXPECT_TRUE(pods.Find(kPod));
 }
 
+// Found by the simulator, travel/3300011212: a pod of a job before this one was taken to be there
+// for ever, so that the new job's was never made.
+TEST_F(CollectionTest, ALateAnswerDoesNotBringBackWhatAListNoLongerHas) {
+  pods.Apply(At(9));
+  pods.Remove(At(12));
+  pods.ListBegin();
+  pods.ListEnd(14);
+  pods.Learn(At(11));
+  EXPECT_FALSE(pods.Find(kPod));
+  pods.Learn(At(15));
+  EXPECT_TRUE(pods.Find(kPod));
+}
+
 TEST_F(CollectionTest, ABookmarkTellsHowFarTheWatchIs) {
   pods.Apply(At(9));
   EXPECT_EQ(pods.heard(), 9u);

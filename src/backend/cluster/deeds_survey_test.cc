@@ -31,6 +31,7 @@ struct SurveyTest : testing::WithDeeds {
   static std::string Items(const std::string& name) {
     Json pod = testing::PodObject("", R"("phase":"Running")");
     pod.at("metadata").get_object()["name"] = name;
+    pod.at("metadata").get_object()["resourceVersion"] = "11";
     return "[" + base::CompactJson(pod) + "]";
   }
 };
