@@ -2,7 +2,6 @@
 // run it with, refuses what is wrong, and becomes the server (server_main.cc).
 #include <algorithm>
 #include <cstdlib>
-#include <thread>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -123,8 +122,7 @@ Result<int64_t> Time(const Args& args, std::string_view flag, std::string_view f
 }
 
 Result<> AddLimits(const Args& args, JsonObject& options) {
-  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  options["threads"] = TRY(args.Number("threads", cores, 1, 127));
+  if (args.Has("threads")) options["threads"] = TRY(args.Number("threads", 1, 1, 127));
   options["runs"] = TRY(args.Number("runs", 1, 1, 64));
   options["batch"] = TRY(args.Number("batch", 128, 1, 1 << 20));
   options["queue"] = TRY(args.Number("queue", 1000, 1, 1 << 20));

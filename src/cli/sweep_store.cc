@@ -5,12 +5,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/local/job_dir.h"
 #include "base/strings.h"
 #include "events/crc32c.h"
+#include "io/clock.h"
 
 namespace cli {
 namespace {
@@ -20,6 +22,9 @@ using base::Json;
 using base::JsonObject;
 using base::Result;
 using sweep::Trial;
+
+constexpr base::Duration kMoment = std::chrono::milliseconds(500);
+constexpr int kBlinkMs = 10;
 
 std::string Root(const std::string& name_space) {
   return backend::local::HomePath() + "/.sweeps/" + name_space;
@@ -191,8 +196,15 @@ Result<SweepStore> SweepStore::Read(const std::string& path, const std::string& 
   return SweepStore(path, std::move(plan));
 }
 
+// A driver that was killed while it started a program leaves the lock to what it had forked, which
+// lets go when it becomes that program: a moment.
 Result<> SweepStore::Take() {
   auto lock = io::Lock::TryTake(File("lock"));
+  for (const base::Time until = io::Now() + kMoment;
+       !lock && lock.error().kind() == base::ErrorKind::kTaken && io::Now() < until;) {
+    poll(nullptr, 0, kBlinkMs);
+    lock = io::Lock::TryTake(File("lock"));
+  }
   if (!lock && lock.error().kind() == base::ErrorKind::kTaken) {
     return std::unexpected(
         base::Error(base::ErrorKind::kTaken,

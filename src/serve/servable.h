@@ -28,7 +28,7 @@ namespace serve {
 struct Engine {
   std::string program;    // trainyard-runtime
   std::string libraries;  // of TensorFlow
-  int threads = 1;        // of TensorFlow, for one run
+  int threads = 0;        // of TensorFlow, for one run; 0: as the model's size suggests
   int runs = 1;           // at a time, of one version
   Batcher::Limits limits;
   base::Duration load_time = std::chrono::minutes(5);
@@ -74,6 +74,7 @@ class Servable : public std::enable_shared_from_this<Servable> {
   Signatures signatures_;
   Snapshot files_;
   std::string directory_;  // of the model's files as they were
+  int threads_ = 1;
   std::string tensorflow_;
   Counters::OfModel& counts_;
 

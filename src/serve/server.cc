@@ -85,7 +85,7 @@ Result<ServerOptions> OptionsFromJson(const Json& json) {
   Engine& engine = out.engine;
   engine.program = base::StringOr(json, "program");
   engine.libraries = base::StringOr(json, "libraries");
-  engine.threads = static_cast<int>(number("threads", 1));
+  engine.threads = static_cast<int>(number("threads", 0));
   engine.runs = static_cast<int>(number("runs", 1));
   engine.limits.rows = number("batch", 128);
   engine.limits.linger = std::chrono::microseconds(number("linger_us", 0));

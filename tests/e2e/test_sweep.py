@@ -319,6 +319,23 @@ def test_a_sweep_without_a_good_trial_exits_as_the_last_of_them(yard):
     assert "0 complete, 0 pruned, 2 failed" in out
 
 
+def test_the_name_of_a_sweep_stands_for_its_best_trial_where_a_model_is_meant(yard):
+    yard.script(CURVE)
+    yard.run("sweep", "train.py", "--param", "lr=0.1,0.01", "-w", "1", "--name", "two", "--prune", "none", "-n", "team")
+    out = yard.run("sweep", "show", "two", "-n", "team")
+    assert "  serve   trainyard serve two-t1 -n team\n" in out
+    assert yard.refused("serve", "two", "-n", "team").startswith("two-t1 has exported no SavedModel to ")
+    assert yard.refused("serve", "two") == "no job named two in namespace default"
+
+
+def test_a_job_that_has_the_name_of_a_trial_is_not_taken_for_it(yard):
+    yard.script(CURVE)
+    sweep(yard, "before", "--trials", "1")
+    yard.run("run", "train.py", "-w", "1", "--name", "taken-t0", "--", "--lr", "1")
+    assert yard.refused("sweep", "train.py", "--param", "lr=0.1,0.01", "-w", "1", "--name", "taken").startswith("trial 0: ")
+    assert "taken" not in yard.run("sweep", "ps")
+
+
 def test_one_trial_that_fails_does_not_end_the_sweep(yard):
     yard.script(CURVE + "\nif a.lr == 0.1: raise SystemExit('diverged')\n")
     out = yard.run("sweep", "train.py", "--param", "lr=0.1,0.01", "-w", "1", "--name", "one", "--prune", "none")
