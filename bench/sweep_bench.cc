@@ -1,9 +1,12 @@
 // Searches known functions by ask and tell, and prints what it found as JSON: the one half of
 // bench/sweep_bench.py, which asks Optuna the same.
 //
-//   sweep_bench search ALGORITHM FUNCTION SEEDS BUDGET...   best value after each budget, each seed
-//   sweep_bench time ALGORITHM SEEN                         microseconds a suggestion, 6 numbers
-//   sweep_bench curves ALGORITHM PRUNING SEEDS              regret at a budget of 4,050 steps
+//   sweep_bench search ALGORITHM FUNCTION WINDOW SEEDS BUDGET...
+//                                              best value after each budget, each seed
+//   sweep_bench time ALGORITHM SEEN            microseconds a suggestion, 6 numbers
+//   sweep_bench curves ALGORITHM PRUNING SEEDS regret at a budget of 4,050 steps
+//
+// With a window of 1 nothing lags behind, as in Optuna with one job.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -73,23 +76,22 @@ sweep::Algorithm AlgorithmNamed(const std::string& name) {
   return name == "tpe" ? sweep::Algorithm::kTpe : sweep::Algorithm::kRandom;
 }
 
-// Without lag, as Optuna with one job.
 sweep::Settings SettingsFor(const Function& function, const std::string& algorithm, int seed,
-                            int trials) {
+                            int trials, int window = 1) {
   return {.space = function.space,
           .algorithm = AlgorithmNamed(algorithm),
           .pruning = sweep::Pruning::kNone,
           .seed = static_cast<uint64_t>(seed),
           .trials = trials,
-          .window = 1};
+          .window = window};
 }
 
-void Search(const std::string& algorithm, const std::string& name, int seeds,
+void Search(const std::string& algorithm, const std::string& name, int window, int seeds,
             const std::vector<int>& budgets) {
   const Function function = Named(name);
   std::vector<std::string> rows;
   for (int seed = 0; seed < seeds; ++seed) {
-    sweep::Study study(SettingsFor(function, algorithm, seed, budgets.back()));
+    sweep::Study study(SettingsFor(function, algorithm, seed, budgets.back(), window));
     std::vector<double> bests;
     double best = HUGE_VAL;
     while (study.CanAsk()) {
@@ -152,10 +154,10 @@ double Regret(const std::string& algorithm, sweep::Pruning pruning, int seed) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() >= 5 && words[0] == "search") {
+  if (words.size() >= 6 && words[0] == "search") {
     std::vector<int> budgets;
-    for (size_t i = 4; i < words.size(); ++i) budgets.push_back(std::atoi(words[i].c_str()));
-    Search(words[1], words[2], std::atoi(words[3].c_str()), budgets);
+    for (size_t i = 5; i < words.size(); ++i) budgets.push_back(std::atoi(words[i].c_str()));
+    Search(words[1], words[2], std::atoi(words[3].c_str()), std::atoi(words[4].c_str()), budgets);
   } else if (words.size() == 3 && words[0] == "time") {
     Time(words[1], std::atoi(words[2].c_str()));
   } else if (words.size() == 4 && words[0] == "curves") {

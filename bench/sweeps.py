@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Sweeps beside Optuna, in one run: how long a suggestion takes, and what a search finds.
 
-    bench/sweeps.py build/release/bench/sweep_bench PYTHON_WITH_OPTUNA [PYTHON_WITH_TORCH_TOO] [--seeds 20]
+    bench/sweeps.py build/release/bench/sweep_bench PYTHON_WITH_OPTUNA [PYTHON_WITH_TORCH_TOO] [--seeds 20] [--windows]
 
+With --windows only what TPE finds when results come late, as they do with several trials at a time.
 Times are of one suggestion for 6 numbers with 200 trials seen, in memory on both sides, the best of three rounds that take turns.
 """
 
@@ -35,12 +36,22 @@ def found(bench, python, algorithm, seeds, budgets):
         print(f"{algorithm} {name}: ours {mine:.5f}, Optuna {theirs:.5f} (medians of {seeds}; ranks {score:+.2f}, worse beyond +2.33)")
 
 
+def windows(bench, python, seeds):
+    for window in (1, 2, 4, 8):
+        for name, mine, theirs, score in compare(python, "tpe", seeds, (50, 100, 200), bench, window):
+            print(f"tpe, window {window}, {name}: ours {mine:.5f}, Optuna {theirs:.5f} (ranks {score:+.2f})", flush=True)
+
+
 parser = argparse.ArgumentParser()
 parser.add_argument("bench")
 parser.add_argument("optuna")
 parser.add_argument("optuna_gp", nargs="?")
 parser.add_argument("--seeds", type=int, default=20)
+parser.add_argument("--windows", action="store_true")
 options = parser.parse_args()
+if options.windows:
+    windows(options.bench, options.optuna, options.seeds)
+    sys.exit()
 times(options.bench, options.optuna, "tpe")
 found(options.bench, options.optuna, "tpe", options.seeds, (50, 100, 200))
 if options.optuna_gp:

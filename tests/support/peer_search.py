@@ -13,15 +13,15 @@ FUNCTIONS = ("branin", "hartmann6")
 WORSE = 2.33
 
 
-def ours(algorithm, function, seeds, budgets, bench=BENCH):
-    """For each seed the best value after each budget."""
-    return json.loads(subprocess.run([bench, "search", algorithm, function, str(seeds), *map(str, budgets)],
+def ours(algorithm, function, seeds, budgets, bench=BENCH, window=1):
+    """For each seed the best value after each budget; a suggestion knows the results of trials that are `window` back."""
+    return json.loads(subprocess.run([bench, "search", algorithm, function, str(window), str(seeds), *map(str, budgets)],
                                      capture_output=True, text=True, check=True).stdout)
 
 
-def optunas(python, algorithm, function, seeds, budgets):
+def optunas(python, algorithm, function, seeds, budgets, window=1):
     return json.loads(subprocess.run([python, "-W", "ignore", ROOT / "bench/optuna_search.py", "search", algorithm, function,
-                                      str(seeds), *map(str, budgets)],
+                                      str(window), str(seeds), *map(str, budgets)],
                                      capture_output=True, text=True, check=True).stdout)
 
 
@@ -43,12 +43,12 @@ def median(values):
     return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
-def compare(python, algorithm, seeds, budgets, bench=BENCH):
+def compare(python, algorithm, seeds, budgets, bench=BENCH, window=1):
     """A row for each function and budget: name, median of ours and of Optuna's, score of ranks."""
     rows = []
     for function in FUNCTIONS:
-        mine = ours(algorithm, function, seeds, budgets, bench)
-        theirs = optunas(python, algorithm, function, seeds, budgets)
+        mine = ours(algorithm, function, seeds, budgets, bench, window)
+        theirs = optunas(python, algorithm, function, seeds, budgets, window)
         for i, budget in enumerate(budgets):
             # The last digits are of the minimum itself: nobody is better for them.
             a, b = ([round(run[i], 6) for run in runs] for runs in (mine, theirs))
