@@ -39,9 +39,13 @@ class LogFollowTest : public ::testing::Test {
  protected:
   void Open() {
     log.Advance(now);
-    while (const auto next = log.next()) {
+    Advance(log);
+  }
+  // To where it waits for an answer.
+  void Advance(LogFollow& follow) {
+    while (const auto next = follow.next()) {
       now = std::max(now, *next);
-      log.Advance(now);
+      follow.Advance(now);
     }
   }
   void Cut() {
@@ -228,18 +232,12 @@ TEST_F(LogFollowTest, AStartIsAskedForOftenAtFirstAndAtOnceWhenItIsKnown) {
 TEST_F(LogFollowTest, OfOnePodIsWaitedForOnceBetweenTwoRequests) {
   LogFollow of_one{
       transport, {.ns = "n", .pod = "p", .uid = "u1"}, [](std::string_view, std::string_view) {}};
-  const auto advance = [&] {
-    while (const auto next = of_one.next()) {
-      now = std::max(now, *next);
-      of_one.Advance(now);
-    }
-  };
-  advance();
+  Advance(of_one);
   transport.StreamEnds(
       Response{.status = 400, .body = R"({"message":"container \"c\" is waiting to start: x"})"});
-  advance();
+  Advance(of_one);
   transport.Reply(200, R"({"metadata": {"name": "p", "uid": "u1"}})");
-  advance();
+  Advance(of_one);
   ASSERT_TRUE(transport.stream());
   EXPECT_EQ(now, kStart + 100ms);
 }
@@ -248,25 +246,19 @@ TEST_F(LogFollowTest, ANodeThatHasNotHeardOfAPodYetIsAskedAgain) {
   LogFollow of_one{transport,
                    {.ns = "n", .pod = "p", .uid = "u1"},
                    [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
-  const auto advance = [&] {
-    while (const auto next = of_one.next()) {
-      now = std::max(now, *next);
-      of_one.Advance(now);
-    }
-  };
   const Response unknown{.status = 404, .body = R"({"message":"not found","reason":"NotFound"})"};
-  advance();
+  Advance(of_one);
   transport.StreamEnds(unknown);
-  advance();
+  Advance(of_one);
   transport.Reply(200, R"({"metadata": {"name": "p", "uid": "u1"}})");
-  advance();
+  Advance(of_one);
   transport.StreamSays(At("00.1", "first"));
   EXPECT_EQ(lines, Strings{"first"});
   // Over, and its log is gone: that is all.
   transport.StreamEnds(Response{.status = 200});
-  advance();
+  Advance(of_one);
   transport.Reply(200, R"({"metadata": {"uid": "u1"}, "status": {"phase": "Succeeded"}})");
-  advance();
+  Advance(of_one);
   transport.StreamEnds(unknown);
   EXPECT_TRUE(of_one.ended());
 }
@@ -310,20 +302,14 @@ TEST_F(LogFollowTest, OfOnePodEndsWithItAndNeverTellsOfItsSuccessor) {
   LogFollow of_one{transport,
                    {.ns = "n", .pod = "p", .uid = "u1"},
                    [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
-  const auto advance = [&] {
-    while (const auto next = of_one.next()) {
-      now = std::max(now, *next);
-      of_one.Advance(now);
-    }
-  };
-  advance();
+  Advance(of_one);
   transport.StreamSays(At("00.1", "first"));
   transport.StreamEnds(std::unexpected(Error(ErrorKind::kUnavailable, "cut")));
-  advance();
+  Advance(of_one);
   ASSERT_EQ(transport.asked.size(), 1);
   EXPECT_EQ(transport.asked[0].request.path, "/api/v1/namespaces/n/pods/p");
   transport.Reply(200, R"({"metadata": {"name": "p", "uid": "u2"}})");
-  advance();
+  Advance(of_one);
   EXPECT_TRUE(of_one.ended());
   EXPECT_EQ(lines, Strings{"first"});
 }
