@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "events/crc32c.h"
+#include "base/crc32c.h"
 #include "events/event_writer.h"
 #include "events/log_dir.h"
 #include "events/record_reader.h"
@@ -113,10 +113,10 @@ uint64_t ScanMapped(const std::string& path) {
     uint32_t data_sum;
     std::memcpy(&length, bytes + offset, sizeof length);
     std::memcpy(&length_sum, bytes + offset + 8, sizeof length_sum);
-    if (events::Masked(events::Crc32c({bytes + offset, 8})) != length_sum) break;
+    if (base::Masked(base::Crc32c({bytes + offset, 8})) != length_sum) break;
     if (length > size - offset - 16) break;
     std::memcpy(&data_sum, bytes + offset + 12 + length, sizeof data_sum);
-    if (events::Masked(events::Crc32c({bytes + offset + 12, length})) != data_sum) break;
+    if (base::Masked(base::Crc32c({bytes + offset + 12, length})) != data_sum) break;
     offset += 16 + length;
   }
   munmap(map, size);
@@ -127,7 +127,7 @@ uint64_t Checksum() {
   static const std::string bytes(1 << 20, 'x');
   constexpr uint64_t kTimes = 2000;
   uint32_t crc = 0;
-  for (uint64_t i = 0; i < kTimes; ++i) crc = events::ExtendCrc32c(crc, bytes);
+  for (uint64_t i = 0; i < kTimes; ++i) crc = base::ExtendCrc32c(crc, bytes);
   return crc == 0 ? 0 : kTimes * bytes.size();
 }
 

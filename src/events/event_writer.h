@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "events/crc32c.h"
+#include "base/crc32c.h"
 
 namespace events {
 
@@ -78,7 +78,8 @@ inline std::string SessionStart(int64_t step) {
 
 inline std::string Record(std::string_view data) {
   const std::string length = Raw<uint64_t>(data.size());
-  return (length + Raw(Masked(Crc32c(length)))).append(data) + Raw(Masked(Crc32c(data)));
+  return (length + Raw(base::Masked(base::Crc32c(length)))).append(data) +
+         Raw(base::Masked(base::Crc32c(data)));
 }
 
 }  // namespace events

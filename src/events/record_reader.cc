@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "events/crc32c.h"
+#include "base/crc32c.h"
 
 namespace events {
 namespace {
@@ -45,7 +45,7 @@ RecordReader::Found RecordReader::Next() {
   if (const Found found = Need(kHeadBytes); found != Found::kRecord) return found;
   const char* head = buffer_.get() + begin_;
   const auto length = Load<uint64_t>(head);
-  if (Masked(Crc32c({head, sizeof length})) != Load<uint32_t>(head + sizeof length)) {
+  if (base::Masked(base::Crc32c({head, sizeof length})) != Load<uint32_t>(head + sizeof length)) {
     return Found::kBadLength;
   }
   if (length > kMaxRecordBytes) return StepOver(length);
@@ -55,7 +55,7 @@ RecordReader::Found RecordReader::Next() {
   const char* data = buffer_.get() + begin_ + kHeadBytes;
   begin_ += total;
   const std::string_view record(data, static_cast<size_t>(length));
-  if (Masked(Crc32c(record)) != Load<uint32_t>(data + length)) return Found::kBadData;
+  if (base::Masked(base::Crc32c(record)) != Load<uint32_t>(data + length)) return Found::kBadData;
   record_ = record;
   return Found::kRecord;
 }

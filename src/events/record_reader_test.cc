@@ -148,7 +148,7 @@ TEST(RecordReader, PassesRecordsThatLieAcrossTheEdgesOfItsBuffer) {
 
 std::string HeadOf(uint64_t length) {
   const std::string bytes = Raw(length);
-  return bytes + Raw(Masked(Crc32c(bytes)));
+  return bytes + Raw(base::Masked(base::Crc32c(bytes)));
 }
 
 TEST(RecordReader, StepsOverARecordTooLargeToHoldOnceTheFileHasIt) {

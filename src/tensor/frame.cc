@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "events/crc32c.h"
+#include "base/crc32c.h"
 
 namespace tensor {
 namespace {
@@ -123,8 +123,8 @@ void FillHead(Frame frame, uint64_t call, std::string& bytes) {
   Put<uint32_t>(head, static_cast<uint32_t>(frame));
   Put<uint64_t>(head, call);
   Put<uint64_t>(head, payload.size());
-  Put<uint32_t>(head, events::Crc32c(payload));
-  Put<uint32_t>(head, events::Crc32c(head));
+  Put<uint32_t>(head, base::Crc32c(payload));
+  Put<uint32_t>(head, base::Crc32c(head));
   memcpy(bytes.data(), head.data(), kHeadBytes);
 }
 
@@ -144,7 +144,7 @@ Result<Head> DecodeHead(std::string_view bytes) {
   head.call = TRY(reader.Take<uint64_t>());
   head.length = TRY(reader.Take<uint64_t>());
   head.checksum = TRY(reader.Take<uint32_t>());
-  if (TRY(reader.Take<uint32_t>()) != events::Crc32c(bytes.substr(0, kChecked)))
+  if (TRY(reader.Take<uint32_t>()) != base::Crc32c(bytes.substr(0, kChecked)))
     return Broken("the head does not fit its checksum");
   if (frame < 1 || frame > 4) return Broken("of no kind");
   if (head.length > kMostPayload) return Broken("too long");
@@ -153,7 +153,7 @@ Result<Head> DecodeHead(std::string_view bytes) {
 }
 
 Result<> CheckPayload(const Head& head, std::string_view payload) {
-  if (payload.size() != head.length || events::Crc32c(payload) != head.checksum)
+  if (payload.size() != head.length || base::Crc32c(payload) != head.checksum)
     return Broken("the payload does not fit its checksum");
   return {};
 }

@@ -1,11 +1,11 @@
-#include "events/crc32c.h"
+#include "base/crc32c.h"
 
 #include <numeric>
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace events {
+namespace base {
 namespace {
 
 std::string Bytes(size_t count) {
@@ -53,4 +53,4 @@ TEST(Crc32c, MayBeTakenPieceByPiece) {
 }
 
 }  // namespace
-}  // namespace events
+}  // namespace base

@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum of TFRecord files.
+// CRC-32C (Castagnoli), the checksum of TFRecord files and of our own logs and frames.
 //
 // Uses the CPU's crc32 instruction where it has one, three lanes at a time on long inputs, and
 // tables elsewhere. Both give the same numbers.
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace events {
+namespace base {
 
 // The checksum of all that went into `crc` so far (0 for nothing), followed by data.
 uint32_t ExtendCrc32c(uint32_t crc, std::string_view data);
@@ -21,4 +21,4 @@ constexpr uint32_t Masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0
 // The portable way, for machines without the instruction and for the test that compares both.
 uint32_t ExtendCrc32cByTable(uint32_t crc, std::string_view data);
 
-}  // namespace events
+}  // namespace base

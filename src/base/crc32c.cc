@@ -4,7 +4,7 @@
 // multiplies its checksum by x^(8n) mod P, which is one carry-less multiplication by a constant and
 // one more crc32 that reduces the product.
 
-#include "events/crc32c.h"
+#include "base/crc32c.h"
 
 #include <array>
 #include <cstring>
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace events {
+namespace base {
 namespace {
 
 constexpr uint32_t kPolynomial = 0x82f63b78;  // bits reflected: x^31 is bit 0
@@ -127,4 +127,4 @@ uint32_t ExtendCrc32c(uint32_t crc, std::string_view data) {
   return ExtendCrc32cByTable(crc, data);
 }
 
-}  // namespace events
+}  // namespace base
