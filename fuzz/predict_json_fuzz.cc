@@ -28,6 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     if (!body) break;
     const auto inputs = serve::ReadInputs(*body, signature);
+    CHECK(inputs == serve::ReadInputsByValue(*body, signature));
     if (!inputs) continue;
     for (const tensor::Tensor& input : *inputs) {
       const auto elements = tensor::ElementsOf(input.shape);

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "base/strings.h"
@@ -29,6 +30,7 @@ using tensor::Failure;
 using tensor::Frame;
 
 constexpr int kSocket = 3;
+constexpr int kKeptMemory = 8 << 20;
 constexpr int32_t kFailedPrecondition = 9;
 constexpr int32_t kInternal = 13;
 
@@ -115,6 +117,9 @@ int main(int argc, char** argv) {
     fprintf(stderr, "trainyard-runtime: started by trainyard, not by hand\n");
     return 2;
   }
+  // Memory of one call is for the next, and not given back to be taken anew page by page.
+  mallopt(M_MMAP_THRESHOLD, kKeptMemory / 2);
+  mallopt(M_TRIM_THRESHOLD, kKeptMemory);
   const Call first = Next();
   const auto load = tensor::DecodeLoad(first.payload);
   if (first.head.frame != Frame::kLoad || !load) return 3;

@@ -4,11 +4,15 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <malloc.h>
+
 #include "base/json.h"
 #include "serve/client.h"
 #include "serve/server.h"
 
 namespace {
+
+constexpr int kKeptMemory = 8 << 20;
 
 // The signal to stop, once one has come; waits a while for it.
 int WaitForSignal(base::Duration patience) {
@@ -40,6 +44,9 @@ int main(int argc, char** argv) {
     fprintf(stderr, "trainyard: %s\n", options.error().text().c_str());
     return 2;
   }
+  // Memory of one request is for the next, and not given back to be taken anew page by page.
+  mallopt(M_MMAP_THRESHOLD, kKeptMemory / 2);
+  mallopt(M_TRIM_THRESHOLD, kKeptMemory);
   // Before any thread is there, so that all have it: signals come to WaitForSignal and nowhere
   // else.
   sigset_t set;

@@ -69,7 +69,10 @@ void HttpConnection::Read() {
   if (error == asio::error::would_block) return Wait(Socket::wait_read);
   if (error) return Close();  // or the client closed
   if (phase_ == Phase::kLast) return Wait(Socket::wait_read);
-  in_.append(shared_.buffer.data(), size);
+  std::string_view bytes(shared_.buffer.data(), size);
+  // A body may be large: it is not copied once more on its way to the request.
+  if (in_.empty() && phase_ == Phase::kBody) bytes.remove_prefix(parser_.Put(bytes));
+  in_.append(bytes);
   Advance();
 }
 

@@ -19,6 +19,9 @@ namespace {
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
+// Bytes of a body that there is room for before any has come.
+constexpr size_t kMostUnseen = 1 << 20;
+
 bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
 
 // A name, an IPv4 address or a bracketed IPv6 one, and perhaps a port.
@@ -168,7 +171,11 @@ class HttpParser::Message final : public http::basic_parser<true> {
   }
 
   void on_response_impl(int, beast::string_view, int, beast::error_code&) override {}
-  void on_body_init_impl(const boost::optional<std::uint64_t>&, beast::error_code&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>& length,
+                         beast::error_code&) override {
+    // Refused or not: a length is only what a client says.
+    request.body.reserve(std::min<std::uint64_t>(length.value_or(0), kMostUnseen));
+  }
   void on_chunk_header_impl(std::uint64_t, beast::string_view, beast::error_code&) override {}
   void on_finish_impl(beast::error_code&) override {}
 

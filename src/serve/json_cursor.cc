@@ -1,7 +1,6 @@
 #include "serve/json_cursor.h"
 
 #include <array>
-#include <bit>
 #include <charconv>
 
 #include <fmt/core.h>
@@ -38,43 +37,6 @@ void AppendUtf8(uint32_t code, std::string& out) {
     out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
     out += static_cast<char>(0x80 | (code & 0x3f));
   }
-}
-
-// Up to 19 digits with a point among them, without an exponent. The digits as a whole number and
-// the power of ten are within half a unit of a double, and so is their quotient: the float is right
-// unless the double lies next to the middle between two floats, which is left to those who read
-// slowly.
-bool ShortFloat(const char*& at, const char* end, float& value) {
-  static constexpr double kTens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
-                                     1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
-  constexpr uint64_t kBelowFloat = (uint64_t{1} << 29) - 1;
-  constexpr uint64_t kMiddle = uint64_t{1} << 28;
-  constexpr ptrdiff_t kMostDigits = 19;
-  const char* from = at;
-  const bool negative = from < end && *from == '-';
-  from += negative;
-  uint64_t digits = 0;
-  const char* const first = from;
-  for (; from < end && IsDigit(*from); ++from)
-    digits = digits * 10 + static_cast<uint64_t>(*from - '0');
-  ptrdiff_t count = from - first;
-  if (count == 0 || (*first == '0' && count > 1)) return false;
-  ptrdiff_t behind = 0;
-  if (from < end && *from == '.') {
-    const char* const point = ++from;
-    for (; from < end && IsDigit(*from); ++from)
-      digits = digits * 10 + static_cast<uint64_t>(*from - '0');
-    behind = from - point;
-    count += behind;
-    if (behind == 0) return false;
-  }
-  if (count > kMostDigits) return false;  // of them, or of what they became
-  const double size = static_cast<double>(digits) / kTens[behind];
-  const uint64_t below = std::bit_cast<uint64_t>(size) & kBelowFloat;
-  if (below - (kMiddle - 4) <= 8) return false;
-  value = static_cast<float>(negative ? -size : size);
-  at = from;
-  return true;
 }
 
 }  // namespace
@@ -216,35 +178,6 @@ Answer<std::string_view> JsonCursor::Skip() {
     }
   } while (!open.empty());
   return text_.substr(begin, at_ - begin);
-}
-
-std::optional<int64_t> JsonCursor::Floats(std::string& out) {
-  if (Peek() != '[') return std::nullopt;
-  const char* at = text_.data() + at_ + 1;
-  const char* const end = text_.data() + text_.size();
-  const auto spaces = [&] {
-    while (at < end && (*at == ' ' || *at == '\n')) ++at;
-  };
-  const size_t before = out.size();
-  std::array<float, 64> some;
-  size_t have = 0;
-  const auto flush = [&] {
-    out.append(reinterpret_cast<const char*>(some.data()), have * sizeof(float));
-    have = 0;
-  };
-  while (true) {
-    spaces();
-    if (!ShortFloat(at, end, some[have])) break;
-    if (++have == some.size()) flush();
-    spaces();
-    if (at == end || (*at != ',' && *at != ']')) break;
-    if (*at++ == ',') continue;
-    flush();
-    at_ = static_cast<size_t>(at - text_.data());
-    return static_cast<int64_t>((out.size() - before) / sizeof(float));
-  }
-  out.resize(before);
-  return std::nullopt;
 }
 
 void AppendJsonString(std::string_view text, std::string& out) {

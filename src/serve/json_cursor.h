@@ -1,10 +1,8 @@
-// A place in a JSON text, and what stands there: for reading large arrays of numbers straight into
-// memory. Strict as RFC 8259, but for NaN, Infinity and -Infinity, which TensorFlow Serving takes
-// as well. Pure; it refers to the text.
+// A place in a JSON text, and what stands there, for reading values straight into tensors. Strict
+// as RFC 8259, but for NaN, Infinity and -Infinity, which TensorFlow Serving takes as well. Pure;
+// it refers to the text.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,13 +34,12 @@ class JsonCursor {
   Answer<std::string> String();
   // A number as it is written, of a valid form.
   Answer<std::string_view> Number();
-  // Steps over a list of numbers of the usual form and appends them to `out` as floats: how many.
-  // Nothing for any other value, which is not touched.
-  std::optional<int64_t> Floats(std::string& out);
   Answer<bool> Bool();
   // Steps over a value of any kind, looking at its brackets only: its text.
   Answer<std::string_view> Skip();
   std::string_view rest() const { return text_.substr(at_); }
+  // Goes on at a place in the rest.
+  void StepTo(const char* place) { at_ = static_cast<size_t>(place - text_.data()); }
 
   std::unexpected<Status> Error(std::string_view what) const;
 

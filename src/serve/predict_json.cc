@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <set>
 
 #include <fmt/core.h>
 
 #include "base/base64.h"
 #include "base/strings.h"
+#include "serve/float_lists.h"
 #include "serve/json_cursor.h"
+#include "serve/json_number.h"
 
 namespace serve {
 namespace {
@@ -19,36 +18,11 @@ namespace {
 using tensor::Tensor;
 using tensor::Type;
 
-constexpr size_t kDeepest = 64;
 constexpr size_t kMostStrings = size_t{1} << 24;
 
 template <typename Number>
 void Put(std::string& out, Number number) {
   out.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
-// Of what a double takes, the nearest of a narrower kind; text beyond its range is refused.
-template <typename Number>
-bool ReadReal(std::string_view text, Number& value) {
-  if (text == "NaN") {
-    value = std::numeric_limits<Number>::quiet_NaN();
-    return true;
-  }
-  if (text.ends_with("Infinity")) {
-    value = std::numeric_limits<Number>::infinity() * (text[0] == '-' ? -1 : 1);
-    return true;
-  }
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec == std::errc()) return true;
-  // Too small to be told from 0 is 0; too large is not.
-  long double wide = 0;
-  const auto again = std::from_chars(text.data(), text.data() + text.size(), wide);
-  if (again.ec == std::errc() && std::fabs(wide) > 1) return false;
-  if (again.ec != std::errc() && text.find("e-") == std::string_view::npos &&
-      text.find("E-") == std::string_view::npos)
-    return false;
-  value = 0;
-  return true;
 }
 
 template <typename Number>
@@ -63,7 +37,10 @@ bool ReadWhole(std::string_view text, std::string& out) {
 // Reads values of one input, one after the other or as one, and finds out its shape.
 class Filler {
  public:
-  explicit Filler(const End& end) : end_(end) { tensor_.type = end.type; }
+  Filler(const End& end, bool by_value)
+      : end_(end), at_once_(!by_value && end.type == Type::kFloat) {
+    tensor_.type = end.type;
+  }
 
   // A value that is a row: `depth` is 1; or all there is: 0.
   Answer<> Add(JsonCursor& json, size_t depth) {
@@ -73,7 +50,7 @@ class Filler {
   }
 
   Tensor Take(std::optional<int64_t> rows) {
-    tensor_.shape = std::move(shape_);
+    tensor_.shape = std::move(shape_.sizes);
     if (rows) {
       if (tensor_.shape.empty()) tensor_.shape.push_back(0);
       tensor_.shape[0] = *rows;
@@ -86,11 +63,9 @@ class Filler {
   // them.)
   bool Value(JsonCursor& json, size_t depth) {
     if (json.Peek() != '[') return Leaf(json, depth);
-    if (depth >= kDeepest) return Fail(json.Error("brackets too deep"));
-    if (end_.type == Type::kFloat) {
-      if (const auto count = json.Floats(tensor_.bytes))
-        return ValuesAt(json, depth + 1) && Size(json, depth, *count);
-    }
+    if (depth >= kDeepestList) return Fail(json.Error("brackets too deep"));
+    at_once_ = at_once_ && ReadFloatLists(json, depth, shape_, tensor_.bytes);
+    if (at_once_) return true;
     json.Eat('[');
     int64_t count = 0;
     if (!json.Eat(']')) {
@@ -105,18 +80,19 @@ class Filler {
 
   // All lists of one depth have one length, and all values lie at one depth.
   bool Size(JsonCursor& json, size_t depth, int64_t count) {
-    if (rank_ && depth >= *rank_) return Fail(json.Error("a list and a value in the same place"));
-    if (shape_.size() <= depth) shape_.resize(depth + 1, -1);
-    if (shape_[depth] != -1 && shape_[depth] != count)
+    auto& [sizes, rank] = shape_;
+    if (rank && depth >= *rank) return Fail(json.Error("a list and a value in the same place"));
+    if (sizes.size() <= depth) sizes.resize(depth + 1, -1);
+    if (sizes[depth] != -1 && sizes[depth] != count)
       return Fail(
-          json.Error(fmt::format("lists of {} and of {} in the same place", shape_[depth], count)));
-    shape_[depth] = count;
+          json.Error(fmt::format("lists of {} and of {} in the same place", sizes[depth], count)));
+    sizes[depth] = count;
     return true;
   }
 
   bool ValuesAt(JsonCursor& json, size_t depth) {
-    if (!rank_) rank_ = depth;
-    if (*rank_ == depth && shape_.size() <= depth) return true;
+    if (!shape_.rank) shape_.rank = depth;
+    if (*shape_.rank == depth && shape_.sizes.size() <= depth) return true;
     return Fail(json.Error("a list and a value in the same place"));
   }
 
@@ -207,9 +183,9 @@ class Filler {
   }
 
   const End& end_;
+  bool at_once_;  // as long as it works, which is to the end for nearly all
   Tensor tensor_;
-  tensor::Shape shape_;         // -1: not known yet
-  std::optional<size_t> rank_;  // the depth of the values
+  ListShape shape_;
   Status error_;
 };
 
@@ -266,6 +242,30 @@ Answer<> OneValue(JsonCursor& json, const Signature& signature, std::vector<Fill
   return fillers[0].Add(json, depth);
 }
 
+Answer<std::vector<Tensor>> Read(const PredictBody& body, const Signature& signature,
+                                 bool by_value) {
+  std::vector<Filler> fillers;
+  for (const End& end : signature.inputs) fillers.emplace_back(end, by_value);
+  JsonCursor json(body.value);
+  std::optional<int64_t> rows;
+  if (body.rows) {
+    rows = 0;
+    if (!json.Eat('[')) return BadRequest("'instances' must be a list of rows");
+    if (json.Peek() == ']') return BadRequest("'instances' has no rows");
+    do {
+      TRY(OneValue(json, signature, fillers, 1));
+      ++*rows;
+    } while (json.Eat(','));
+    TRY(json.Expect(']'));
+  } else {
+    TRY(OneValue(json, signature, fillers, 0));
+  }
+  if (!json.AtEnd()) return json.Error("more behind its end");
+  std::vector<Tensor> out;
+  for (Filler& filler : fillers) out.push_back(filler.Take(rows));
+  return out;
+}
+
 }  // namespace
 
 std::optional<PredictBody> GuessPredictBody(std::string_view body) {
@@ -318,25 +318,11 @@ Answer<PredictBody> ReadPredictBody(std::string_view body) {
 }
 
 Answer<std::vector<Tensor>> ReadInputs(const PredictBody& body, const Signature& signature) {
-  std::vector<Filler> fillers(signature.inputs.begin(), signature.inputs.end());
-  JsonCursor json(body.value);
-  std::optional<int64_t> rows;
-  if (body.rows) {
-    rows = 0;
-    if (!json.Eat('[')) return BadRequest("'instances' must be a list of rows");
-    if (json.Peek() == ']') return BadRequest("'instances' has no rows");
-    do {
-      TRY(OneValue(json, signature, fillers, 1));
-      ++*rows;
-    } while (json.Eat(','));
-    TRY(json.Expect(']'));
-  } else {
-    TRY(OneValue(json, signature, fillers, 0));
-  }
-  if (!json.AtEnd()) return json.Error("more behind its end");
-  std::vector<Tensor> out;
-  for (Filler& filler : fillers) out.push_back(filler.Take(rows));
-  return out;
+  return Read(body, signature, false);
+}
+
+Answer<std::vector<Tensor>> ReadInputsByValue(const PredictBody& body, const Signature& signature) {
+  return Read(body, signature, true);
 }
 
 }  // namespace serve

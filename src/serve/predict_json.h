@@ -31,6 +31,9 @@ Answer<PredictBody> ReadPredictBody(std::string_view body);
 // is taken for them.
 std::optional<PredictBody> GuessPredictBody(std::string_view body);
 Answer<std::vector<tensor::Tensor>> ReadInputs(const PredictBody& body, const Signature& signature);
+// The same without the short cut through lists of numbers, for tests that compare both.
+Answer<std::vector<tensor::Tensor>> ReadInputsByValue(const PredictBody& body,
+                                                      const Signature& signature);
 
 // By the signature's order of outputs. Rows that do not agree, or are not there, are refused.
 Answer<std::string> WritePredictions(const Signature& signature,

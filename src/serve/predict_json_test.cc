@@ -84,24 +84,131 @@ TEST(PredictJson, AGuessIsRightOrRefused) {
   EXPECT_FALSE(GuessPredictBody(R"({"instances": [1])"));
 }
 
-// Many forms, and those next to the middle between two floats above all.
+// Many forms, and those next to the middle between two floats above all. (Those at the very end of
+// a text are read in another way.)
 TEST(PredictJson, FloatsAreTheNearestToTheirText) {
   std::mt19937_64 random(1);
   const auto check = [](const std::string& text) {
-    const auto read = Read("{\"inputs\": [" + text + "]}", Taking({kX}));
+    const auto read =
+        Read("{\"inputs\": [" + text + std::string(50, ' ') + ", " + text + "]}", Taking({kX}));
     ASSERT_TRUE(read) << text << ": " << read.error().text;
-    EXPECT_EQ(read->at(0), Of<float>(Type::kFloat, {1}, {strtof(text.c_str(), nullptr)})) << text;
+    const float want = strtof(text.c_str(), nullptr);
+    EXPECT_EQ(read->at(0), Of<float>(Type::kFloat, {2}, {want, want})) << text;
   };
-  for (int i = 0; i < 50'000; ++i) {
+  for (int i = 0; i < 30'000; ++i) {
     const double value = std::ldexp(static_cast<double>(random() >> 11), -53) *
                          std::pow(10.0, static_cast<double>(random() % 12) - 4);
-    check(fmt::format("{:.{}f}", i % 2 ? -value : value, random() % 20));
+    check(fmt::format("{:.{}f}", i % 2 ? -value : value, random() % 24));
     const float narrow = static_cast<float>(value);
     const double middle =
         (static_cast<double>(narrow) + static_cast<double>(std::nextafter(narrow, 1e30F))) / 2;
     check(fmt::format("{:.{}f}", middle, 8 + random() % 18));
+    check(fmt::format("{:.{}e}", middle, random() % 25));
     check(fmt::format("{}", middle));
+    check(
+        fmt::format("{:.{}f}e{}", value, 1 + random() % 12, static_cast<int>(random() % 60) - 35));
+    check(fmt::format("{}E+{}", random() % 100'000'000, random() % 30));
   }
+}
+
+// A text of lists of numbers, most of them of one shape, some with something wrong in it.
+class AnyLists {
+ public:
+  std::string Body() {
+    shape_.clear();
+    for (size_t rank = 1 + random_() % 4; shape_.size() < rank;)
+      shape_.push_back(1 + random_() % 5);
+    odd_ = Once(2) ? 1 + random_() % 200 : 0;
+    std::string out = Once(2) ? "{\"instances\":" : "{\"inputs\":";
+    out += Spaces() + List(0) + Spaces() + "}";
+    if (Once(8)) out.resize(1 + random_() % out.size());
+    if (Once(8)) out[random_() % out.size()] = Mark();
+    if (Once(8)) out.insert(random_() % out.size(), 1, Mark());
+    return out;
+  }
+
+ private:
+  bool Once(uint64_t in) { return random_() % in == 0; }
+  bool Odd() { return odd_ > 0 && Once(odd_); }
+
+  char Mark() {
+    constexpr std::string_view kMarks = "[],:.-+e0159 \t\n{}\"NIn";
+    return kMarks[random_() % kMarks.size()];
+  }
+
+  std::string Spaces() {
+    static const char* const kSpaces[] = {"", "", "", " ", " ", "\n", "\t", "\r\n", "    "};
+    return kSpaces[random_() % std::size(kSpaces)];
+  }
+
+  std::string List(size_t depth) {
+    std::string out = "[";
+    size_t size = depth < shape_.size() ? shape_[depth] : 2;
+    if (Odd()) size += random_() % 3 - 1;
+    for (size_t i = 0; i < size; ++i) {
+      out += (i ? "," : "") + Spaces();
+      const bool list = (depth + 1 < shape_.size()) != (depth < 5 && Odd());
+      out += list ? List(depth + 1) : Number();
+      out += Spaces();
+    }
+    return out + (Odd() ? "" : "]");
+  }
+
+  std::string Number() {
+    if (Odd()) {
+      static const char* const kOdd[] = {
+          "nan", "null", "true", "\"1\"",  "01",  "1.",  ".5", "-",   "+1",    "1e", "1e+", "{}",
+          "[]",  "-NaN", "1e39", "-1e400", "0x1", "1 2", "",   "--1", "1.5.5", "00", "-01"};
+      return kOdd[random_() % std::size(kOdd)];
+    }
+    const auto whole = static_cast<int64_t>(random_()) >> (random_() % 64);
+    const double real = std::ldexp(static_cast<double>(whole), -static_cast<int>(random_() % 70));
+    switch (random_() % 10) {
+      case 0:
+        return "0";
+      case 1:
+        return fmt::format("{}", whole);
+      case 2:
+        return fmt::format("{:.{}e}", real, random_() % 20);
+      case 3:
+        return fmt::format("{:.{}f}", real, 1 + random_() % 25);
+      case 4:
+        return fmt::format("{}e-{}", whole % 1000, random_() % 60);
+      case 5:
+        return Once(5) ? "NaN" : Once(5) ? "-Infinity" : Once(5) ? "Infinity" : "-0.0";
+      default:
+        return fmt::format("{:.7f}", static_cast<double>(random_() % 1000) / 999);
+    }
+  }
+
+  std::mt19937_64 random_{1};
+  std::vector<size_t> shape_;
+  uint64_t odd_ = 0;  // once in so many times something is
+};
+
+TEST(PredictJson, ListsReadAtOnceAreWhatTheyAreValueByValue) {
+  AnyLists any;
+  int good = 0, bad = 0;
+  const Signature signature = Taking({kX});
+  for (int i = 0; i < 50'000; ++i) {
+    const std::string text = any.Body();
+    const auto body = GuessPredictBody(text);
+    if (!body) continue;
+    const auto at_once = ReadInputs(*body, signature);
+    ASSERT_EQ(at_once, ReadInputsByValue(*body, signature)) << text;
+    ++(at_once ? good : bad);
+  }
+  EXPECT_GT(good, 10'000);
+  EXPECT_GT(bad, 10'000);
+}
+
+TEST(PredictJson, ListsWithoutValuesMayStandBesideEachOtherOnly) {
+  EXPECT_EQ(Read(R"({"instances": [[[]], [[]]]})", Taking({kX}))->at(0).shape,
+            (tensor::Shape{2, 1, 0}));
+  EXPECT_EQ(ErrorOf(R"({"instances": [[1], []]})", Taking({kX})),
+            "input 'x': JSON at byte 9: lists of 1 and of 0 in the same place");
+  EXPECT_EQ(ErrorOf(R"({"instances": [[[]], [1]]})", Taking({kX})),
+            "input 'x': JSON at byte 9: a list and a value in the same place");
 }
 
 TEST(PredictJson, StringsMayBeInBase64) {

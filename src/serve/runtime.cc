@@ -44,6 +44,15 @@ bool WriteAll(int fd, const std::string& bytes) {
   return true;
 }
 
+// The kernel counts what it needs for itself as well, at most as much again; two frames may be on
+// their way.
+size_t SmallFrame(int socket) {
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  if (getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, &size) != 0 || bytes < 0) return 0;
+  return static_cast<size_t>(bytes) / 4;
+}
+
 // Only errors of TensorFlow's go to our standard error, unless the user wants more.
 std::vector<std::string> RuntimeEnvironment() {
   std::vector<std::string> env = io::Environment();
@@ -71,7 +80,11 @@ Result<std::unique_ptr<Runtime>> Runtime::Start(const Options& options,
 }
 
 Runtime::Runtime(pid_t pid, int runs, io::Fd socket, std::function<void()> ended)
-    : pid_(pid), runs_(runs), socket_(std::move(socket)), ended_(std::move(ended)) {
+    : pid_(pid),
+      runs_(runs),
+      socket_(std::move(socket)),
+      small_frame_(SmallFrame(socket_.get())),
+      ended_(std::move(ended)) {
   reader_ = std::jthread([this] {
     pthread_setname_np(pthread_self(), "answers");
     ReadAnswers();

@@ -47,6 +47,8 @@ class Runtime {
 
   // `frame` has a run's payload behind room for the head.
   void Run(std::string frame, Done done);
+  // A frame of up to this size can be sent without waiting while the runtime works on another.
+  size_t small_frame() const { return small_frame_; }
 
   // Ends the process, as a crash would.
   void Kill();
@@ -61,6 +63,7 @@ class Runtime {
   const pid_t pid_;
   const int runs_;
   const io::Fd socket_;
+  const size_t small_frame_;
   std::function<void()> ended_;
   std::mutex sending_;  // one frame at a time
   std::mutex mutex_;    // what follows

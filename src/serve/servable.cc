@@ -16,9 +16,6 @@ namespace {
 using tensor::Tensor;
 
 constexpr size_t kMostModelFile = size_t{2} << 30;  // what protobuf can read
-// A frame of up to this size fits into the socket whole, so one more than the runtime works on can
-// be sent without waiting: it finds the next one there when it is done.
-constexpr size_t kSmallFrame = 64 << 10;
 constexpr base::Duration kFirstRetry = std::chrono::milliseconds(500);
 constexpr base::Duration kLastRetry = std::chrono::seconds(30);
 
@@ -186,6 +183,7 @@ void Servable::Dispatch() {
     std::shared_ptr<Runtime> runtime;
     {
       const std::lock_guard lock(mutex_);
+      // One more than it works on: it finds the next one there when it is done.
       const int most = small_ ? engine_.runs + 1 : engine_.runs;
       if (!runtime_ || broken_ || running_ >= most) return;
       batch = batcher_.Take(Steady::now());
@@ -211,7 +209,7 @@ void Servable::Send(Runtime& runtime, std::vector<Pending> batch) {
   const Signature& signature = *batch.front().signature;
   counts_.Signature(signature.name).rows.Observe(static_cast<double>(std::max<int64_t>(rows, 1)));
   std::string frame = FrameOf(signature, requests);
-  small_ = frame.size() <= kSmallFrame;
+  small_ = frame.size() <= runtime.small_frame();
   runtime.Run(std::move(frame), [self = shared_from_this(), batch = std::move(batch)](
                                     Answer<std::vector<Tensor>> answer) mutable {
     self->Finish(std::move(batch), std::move(answer));
