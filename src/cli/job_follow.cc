@@ -29,6 +29,10 @@ JobFollow::JobFollow(kube::Transport& jobs, kube::Transport& pods, const std::st
                  pods_, 0) {}
 
 void JobFollow::Advance(Time now) {
+  if (synced() && IsDecided() && !PodsAreCurrent()) {
+    listed_for_ = job()->version;
+    pod_watch_.ListAgain();
+  }
   job_watch_.Advance(now);
   pod_watch_.Advance(now);
 }
@@ -53,18 +57,30 @@ bool JobFollow::AnyPodLives() const {
   return std::ranges::any_of(pods(), [](const Pod* pod) { return !pod->finished; });
 }
 
-bool JobFollow::over() const {
+// It has ended or is suspended, whatever of it still runs.
+bool JobFollow::IsDecided() const {
   const StoredJob* stored = job();
   if (!stored) return false;
   const api::Job& value = *stored->value;
+  if (value.extensions.life > value.status.life) return false;  // it is to run again
+  return api::IsTerminal(value.status) ||
+         (api::Has(value.status, "Suspended") && value.spec.run_policy.suspend);
+}
+
+// Seen as they were at the job's version or later. A list that was asked for since is believed
+// whatever its version: pods may be kept in another store than jobs.
+bool JobFollow::PodsAreCurrent() const {
+  return std::max(pods_.heard(), listed_for_) >= job()->version;
+}
+
+bool JobFollow::over() const {
+  if (!synced() || !IsDecided() || !PodsAreCurrent()) return false;
+  const api::Job& value = *job()->value;
   // By cleanPodPolicy None, what still runs at the end runs on, a parameter server for ever.
   const bool left_alone = api::IsTerminal(value.status) && !core::WasStopped(value.status) &&
                           !value.extensions.end_leftovers &&
                           value.spec.run_policy.clean_pod_policy == api::CleanPodPolicy::kNone;
-  if (AnyPodLives() && !left_alone) return false;
-  if (value.extensions.life > value.status.life) return false;  // it is to run again
-  return api::IsTerminal(value.status) ||
-         (api::Has(value.status, "Suspended") && value.spec.run_policy.suspend);
+  return left_alone || !AnyPodLives();
 }
 
 std::string JobFollow::trouble() const {

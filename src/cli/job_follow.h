@@ -2,6 +2,10 @@
 //
 // A step machine over the doors to an API server, as kube::Watch: Advance() does what is due, and
 // answers come from the owner's polling in between.
+//
+// The job and its pods come by two watches, and after an outage one may be half a minute behind the
+// other. So a job that is seen to have ended is over only when its pods have been seen since:
+// whoever leaves then, or reads no further log, has missed none of them.
 #pragma once
 
 #include <optional>
@@ -27,7 +31,8 @@ class JobFollow {
   void Advance(base::Time now);
   std::optional<base::Time> next() const;
 
-  // Everything was seen once, so what is missing does not exist.
+  // Everything was seen once, the pods of a job that has ended once more: what is missing does not
+  // exist.
   bool synced() const { return job_watch_.synced() && pod_watch_.synced(); }
   // Nothing: it does not exist, or not any more.
   const backend::cluster::StoredJob* job() const;
@@ -35,7 +40,7 @@ class JobFollow {
   std::vector<const backend::cluster::Pod*> pods() const;
   // Some pod has not ended.
   bool AnyPodLives() const;
-  // It has ended or is suspended, and nothing of it runs any more.
+  // It has ended or is suspended, all pods that it had are known, and none runs any more.
   bool over() const;
   // What keeps us from seeing it; empty: nothing.
   std::string trouble() const;
@@ -43,12 +48,16 @@ class JobFollow {
   bool TakeNews() { return std::exchange(news_, false); }
 
  private:
+  bool IsDecided() const;
+  bool PodsAreCurrent() const;
+
   const backend::cluster::Key key_;
   bool news_ = true;
   backend::cluster::Collection<backend::cluster::StoredJob> jobs_;
   backend::cluster::Collection<backend::cluster::Pod> pods_;
   kube::Watch job_watch_;
   kube::Watch pod_watch_;
+  kube::Version listed_for_ = 0;  // the version of the job after which pods were listed again
 };
 
 }  // namespace cli

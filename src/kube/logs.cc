@@ -28,6 +28,9 @@ constexpr Duration kFirstPause = 200ms;
 constexpr Duration kStartPause = 100ms;  // containers mostly start within a second or two
 constexpr int kStartTries = 15;
 constexpr Duration kLongestPause = 10s;
+// Nodes ask the API server who may read a log, and keep a "no" for 30 seconds. With the pauses in
+// between, so many of them take longer than that.
+constexpr int kMostRefusals = 8;
 // A container may say nothing for long. A dead connection is noticed by the kernel.
 constexpr Duration kSilence = 24h;
 constexpr Duration kLookTimeout = 30s;
@@ -107,7 +110,8 @@ struct LogFollow::State {
   std::optional<Time> due;
   Time now{};
   int failures = 0;
-  int starts = 0;  // times that it was asked for before it had started
+  int starts = 0;    // times that it was asked for before it had started
+  int refusals = 0;  // in a row
   bool ended = false;
   std::optional<Error> error;
 
@@ -140,6 +144,7 @@ struct LogFollow::State {
   void TakeLine(std::string_view text, bool whole);
   void TakeEnd(base::Result<Response> answer);
   void TakePod(base::Result<Response> answer);
+  bool IsFinal(int status);
   void Again(std::optional<Duration> retry_after);
   void AgainForStart();
 };
@@ -160,7 +165,7 @@ void LogFollow::State::Open() {
 }
 
 void LogFollow::State::TakeBytes(std::string_view bytes) {
-  failures = starts = 0;
+  failures = starts = refusals = 0;
   error.reset();
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
@@ -210,10 +215,17 @@ void LogFollow::State::AgainForStart() {
   pause = kStartPause;
 }
 
+// Whether an answer with this status is a refusal, and the last word.
+bool LogFollow::State::IsFinal(int status) {
+  if (status < 400 || status == 429 || status >= 500) return false;
+  return query.uid.empty() || ++refusals > kMostRefusals;
+}
+
 void LogFollow::State::TakeEnd(base::Result<Response> answer) {
   under_way = false;
   error = answer ? ErrorOf(*answer) : answer.error();
   if (!error) {
+    refusals = 0;
     if (!partial.empty()) TakeLine(std::exchange(partial, {}), true);
     ended = is_over;
     looks = true;
@@ -225,7 +237,7 @@ void LogFollow::State::TakeEnd(base::Result<Response> answer) {
   // gone.
   const bool unheard_of = status == 404 && !query.uid.empty() && !is_over;
   const bool starts_later = unheard_of || (status == 400 && HasNotStarted(error->text()));
-  ended = !(status == 0 || status == 429 || status >= 500 || starts_later);
+  ended = !starts_later && IsFinal(status);
   looks = waited = !query.uid.empty();
   if (starts_later) return AgainForStart();
   Again(answer ? answer->retry_after : std::nullopt);
@@ -252,9 +264,12 @@ void LogFollow::State::TakePod(base::Result<Response> answer) {
     }
     return;
   }
-  // Gone, and all of the log that there was has been told.
-  ended = error->kind() == ErrorKind::kNotFound;
-  if (ended) error.reset();
+  if (error->kind() == ErrorKind::kNotFound) {
+    ended = true;  // gone, and all of the log that there was has been told
+    error.reset();
+    return;
+  }
+  ended = IsFinal(answer ? answer->status : 0);
   Again(answer ? answer->retry_after : std::nullopt);
 }
 
@@ -283,7 +298,7 @@ void LogFollow::Advance(Time now) {
 
 void LogFollow::Hurry() {
   State& s = *state_;
-  s.failures = s.starts = 0;
+  s.failures = s.starts = s.refusals = 0;
   if (!s.under_way && s.due) s.pause = Duration(0);
 }
 

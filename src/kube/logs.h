@@ -29,6 +29,10 @@ std::string LogPath(const LogQuery& query);
 // Follows the log of a container to its last line, over breaks of the connection and over restarts
 // of the container in its pod: no line is told twice or left out, as long as the node still has
 // them. A container that has not started yet is waited for. A step machine, as Watch.
+//
+// A server or a node that has just come up refuses what it will grant in a moment. So where the pod
+// is known by its UID a refusal is taken for one only when it has lasted half a minute, and the pod
+// is looked at in between.
 class LogFollow {
  public:
   // A line without its end, and when it was written, as the node writes it. Lines over 1 MiB come

@@ -60,6 +60,9 @@ class LogFollowTest : public ::testing::Test {
   LogFollow log{transport,
                 {.ns = "n", .pod = "p", .tail_lines = 10},
                 [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
+  LogFollow of_one{transport,
+                   {.ns = "n", .pod = "p", .uid = "u1"},
+                   [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
 };
 
 TEST_F(LogFollowTest, TellsLinesInWhateverPiecesTheyCome) {
@@ -230,8 +233,6 @@ TEST_F(LogFollowTest, AStartIsAskedForOftenAtFirstAndAtOnceWhenItIsKnown) {
 }
 
 TEST_F(LogFollowTest, OfOnePodIsWaitedForOnceBetweenTwoRequests) {
-  LogFollow of_one{
-      transport, {.ns = "n", .pod = "p", .uid = "u1"}, [](std::string_view, std::string_view) {}};
   Advance(of_one);
   transport.StreamEnds(
       Response{.status = 400, .body = R"({"message":"container \"c\" is waiting to start: x"})"});
@@ -243,9 +244,6 @@ TEST_F(LogFollowTest, OfOnePodIsWaitedForOnceBetweenTwoRequests) {
 }
 
 TEST_F(LogFollowTest, ANodeThatHasNotHeardOfAPodYetIsAskedAgain) {
-  LogFollow of_one{transport,
-                   {.ns = "n", .pod = "p", .uid = "u1"},
-                   [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
   const Response unknown{.status = 404, .body = R"({"message":"not found","reason":"NotFound"})"};
   Advance(of_one);
   transport.StreamEnds(unknown);
@@ -254,13 +252,64 @@ TEST_F(LogFollowTest, ANodeThatHasNotHeardOfAPodYetIsAskedAgain) {
   Advance(of_one);
   transport.StreamSays(At("00.1", "first"));
   EXPECT_EQ(lines, Strings{"first"});
-  // Over, and its log is gone: that is all.
+  // Over, and then gone: that is all.
   transport.StreamEnds(Response{.status = 200});
   Advance(of_one);
   transport.Reply(200, R"({"metadata": {"uid": "u1"}, "status": {"phase": "Succeeded"}})");
   Advance(of_one);
   transport.StreamEnds(unknown);
+  EXPECT_FALSE(of_one.ended());
+  Advance(of_one);
+  transport.Reply(404, "{}");
   EXPECT_TRUE(of_one.ended());
+}
+
+// 401: the API server has not read its keys yet. 403: nor who may do what, or the node has asked it
+// then. 404: a node that was started again does not know yet what ran there. 400: anything else.
+TEST_F(LogFollowTest, WhatComesUpMayRefuseWhatItGrantsAMomentLater) {
+  const std::string over = R"({"metadata": {"uid": "u1"}, "status": {"phase": "Succeeded"}})";
+  Advance(of_one);
+  for (const int status : {401, 403, 404, 400, 403, 401, 400}) {
+    transport.StreamEnds(Response{.status = status, .body = "{}"});
+    EXPECT_FALSE(of_one.ended()) << status;
+    Advance(of_one);
+    transport.Reply(200, over);
+    Advance(of_one);
+    ASSERT_TRUE(transport.stream()) << status;
+  }
+  EXPECT_GT(now, kStart + 20s);
+  transport.StreamSays(At("00.1", "all"));
+  transport.StreamEnds(Response{.status = 200});
+  EXPECT_TRUE(of_one.ended());
+  EXPECT_FALSE(of_one.error());
+  EXPECT_EQ(lines, Strings{"all"});
+}
+
+TEST_F(LogFollowTest, ARefusalThatLastsIsOne) {
+  Advance(of_one);
+  int times = 0;
+  for (; !of_one.ended() && times < 100; ++times) {
+    transport.StreamEnds(Response{.status = 403, .body = R"({"reason":"Forbidden"})"});
+    Advance(of_one);
+    if (!transport.asked.empty()) transport.Reply(200, R"({"metadata": {"uid": "u1"}})");
+    Advance(of_one);
+  }
+  EXPECT_EQ(times, 9);
+  EXPECT_EQ(of_one.error()->kind(), ErrorKind::kForbidden);
+  EXPECT_GT(now, kStart + 30s);  // as long as a node remembers one
+  EXPECT_LT(now, kStart + 1min);
+}
+
+TEST_F(LogFollowTest, APodThatNobodyLetsUsLookAtIsNotAskedForWithoutEnd) {
+  Advance(of_one);
+  transport.StreamEnds(Response{.status = 200});
+  Advance(of_one);
+  for (int i = 0; i < 100 && !transport.asked.empty(); ++i) {
+    transport.Reply(403, R"({"reason":"Forbidden"})");
+    Advance(of_one);
+  }
+  EXPECT_TRUE(of_one.ended());
+  EXPECT_EQ(of_one.error()->kind(), ErrorKind::kForbidden);
 }
 
 TEST_F(LogFollowTest, EndsWithWhatIsRefusedForGood) {
@@ -299,9 +348,6 @@ TEST(LogFollow, AnAnswerAfterTheEndIsIgnored) {
 
 // Found with a gang that was started again: the log of the new pod was told twice.
 TEST_F(LogFollowTest, OfOnePodEndsWithItAndNeverTellsOfItsSuccessor) {
-  LogFollow of_one{transport,
-                   {.ns = "n", .pod = "p", .uid = "u1"},
-                   [this](std::string_view line, std::string_view) { lines.emplace_back(line); }};
   Advance(of_one);
   transport.StreamSays(At("00.1", "first"));
   transport.StreamEnds(std::unexpected(Error(ErrorKind::kUnavailable, "cut")));

@@ -77,6 +77,7 @@ struct Watch::State {
   Version version = 0;  // to watch from
   Version highest = 0;  // seen so far
   bool synced = false;
+  bool again = false;  // the list that is under way was begun too early
 
   std::unique_ptr<Stream> stream;
   std::string line;   // the begin of one
@@ -147,6 +148,7 @@ void Watch::State::AskForPage() {
   if (step == Step::kList) {
     continued.clear();
     pages = 0;
+    again = false;
   }
   transport.Send({.path = WithQuery(source.path, {{"labelSelector", source.label_selector},
                                                   {"fieldSelector", source.field_selector},
@@ -217,6 +219,7 @@ void Watch::State::TakeList(const Json& list) {
   version = list_version;
   See(version);
   sink.ListEnd(version);
+  if (again) return Next(Step::kList, Duration(0));
   synced = true;
   Next(Step::kWatch, Duration(0));
 }
@@ -335,5 +338,14 @@ std::optional<Time> Watch::next() const {
 }
 
 bool Watch::synced() const { return state_->synced; }
+
+void Watch::ListAgain() {
+  State& s = *state_;
+  s.synced = false;
+  s.again = s.under_way && s.step != State::Step::kWatch;
+  if (s.again) return;
+  s.stream.reset();
+  s.Next(State::Step::kList, Duration(0));
+}
 
 }  // namespace kube

@@ -5,10 +5,10 @@
 // (the first list, a retry after a pause, the next watch). What it learns goes to a Sink, whose
 // owner decides what to keep; nothing is stored here but versions.
 //
-//   410, a gap, a stream that cannot be read     list again
-//   the stream ended, or went silent             watch again from the last version (bookmarks
-//   count) other errors, 429 and 5xx                    the same again after a growing pause
-//   (Retry-After) an older list than what was seen already     not believed: asked again
+// - 410, a gap, a stream that cannot be read: lists again.
+// - The stream ended, or went silent: watches again from the last version; bookmarks count.
+// - Other errors, 429 and 5xx: the same again after a growing pause (Retry-After is heeded).
+// - A list older than what was seen already is not believed: asks again.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,11 @@ class Watch {
   void Advance(base::Time now);
   // When Advance has something to do next; nothing: when an answer has come.
   std::optional<base::Time> next() const;
-  // The first list is complete, so what is missing does not exist.
+  // A list is complete that was begun since the start, and since the last ListAgain: what was
+  // missing then did not exist.
   bool synced() const;
+  // The stream may be behind: lists at once, whatever was waited for. Not from a Sink.
+  void ListAgain();
 
  private:
   struct State;

@@ -410,6 +410,46 @@ TEST_F(WatchTest, NewsEndTheRowOfFailures) {
   EXPECT_LE(WaitForRequest(), 100ms);
 }
 
+TEST_F(WatchTest, ListsAtOnceWhenItMayBeBehind) {
+  StartWatching();
+  watch.ListAgain();
+  EXPECT_FALSE(watch.synced());
+  EXPECT_FALSE(transport.stream());
+  EXPECT_EQ(WaitForRequest(), 0s);
+  transport.Reply(200, List(9, {Object("b", 8)}));
+  EXPECT_TRUE(watch.synced());
+  EXPECT_EQ(notes.Take(), (Strings{"begin", "b8", "end 9"}));
+  WaitForRequest();
+  EXPECT_TRUE(transport.stream());
+}
+
+TEST_F(WatchTest, AListThatWasBegunTooEarlyIsFollowedByAnother) {
+  WaitForRequest();
+  watch.ListAgain();
+  transport.Reply(200, List(5, {Object("a", 1)}, "more"));
+  WaitForRequest();
+  transport.Reply(200, List(5, {Object("b", 4)}));
+  EXPECT_FALSE(watch.synced());
+  EXPECT_EQ(WaitForRequest(), 0s);
+  transport.Reply(200, List(9, {Object("b", 8)}));
+  EXPECT_TRUE(watch.synced());
+  EXPECT_EQ(notes.Take(), (Strings{"begin", "a1", "b4", "end 5", "begin", "b8", "end 9"}));
+}
+
+TEST_F(WatchTest, APauseAfterFailuresDoesNotHoldUpAListThatIsWished) {
+  StartWatching();
+  for (int i = 0; i < 6; ++i) {
+    transport.StreamEnds(std::unexpected(Error(base::ErrorKind::kUnavailable, "cut")));
+    WaitForRequest();
+  }
+  transport.StreamEnds(std::unexpected(Error(base::ErrorKind::kUnavailable, "cut")));
+  watch.Advance(now);
+  EXPECT_GT(watch.next(), now + 1s);
+  watch.ListAgain();
+  EXPECT_EQ(WaitForRequest(), 0s);
+  EXPECT_EQ(transport.asked.size(), 1u);
+}
+
 TEST(Watch, AnAnswerAfterItsEndIsIgnored) {
   testing::FakeTransport transport;
   Notes notes;

@@ -27,7 +27,7 @@ def write_mnist(target, python, data):
     layer.file("etc/ld.so.cache", pathlib.Path("/etc/ld.so.cache").read_bytes())
     layer.folder("app", mode=0o1777)
     layer.file("app/main.py", (EXAMPLE / "src/main.py").read_bytes())
-    images.archive(target, MNIST, layer.done(), {
+    images.archive(target, MNIST, [layer.done()], {
         "Env": [f"PATH={pathlib.Path(python).parent}:{images.PATH}", f"MNIST_DATA={data}"], "WorkingDir": "/app",
         "Entrypoint": ["python", "main.py"], "User": "1000"})
 

@@ -97,7 +97,11 @@ class Collection : public kube::Watch::Sink {
     if (version > heard_) surveyed_[job] = std::max(surveyed_[job], version);
   }
 
-  void Reached(kube::Version version) override { HearUpTo(version); }
+  // A quiet watch has no other way to tell that it is open again.
+  void Reached(kube::Version version) override {
+    trouble_.clear();
+    HearUpTo(version);
+  }
 
   void ListBegin() override {
     listing_ = true;

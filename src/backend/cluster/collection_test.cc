@@ -69,5 +69,13 @@ TEST_F(CollectionTest, ABookmarkTellsHowFarTheWatchIs) {
   EXPECT_EQ(pods.heard(), 30u);
 }
 
+// Whoever waits for a job where nothing happens gave up on a cluster that had been back for long.
+TEST_F(CollectionTest, ABookmarkTellsThatTheWatchIsOpenAgain) {
+  pods.Trouble(base::Error(base::ErrorKind::kUnavailable, "cut"));
+  EXPECT_EQ(pods.trouble(), "cut");
+  pods.Reached(30);
+  EXPECT_EQ(pods.trouble(), "");
+}
+
 }  // namespace
 }  // namespace backend::cluster
