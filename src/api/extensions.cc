@@ -20,6 +20,9 @@ constexpr std::string_view kEndLeftovers = "trainyard.dev/end-leftovers";
 constexpr std::string_view kStoppedBy = "trainyard.dev/stopped-by";
 constexpr std::string_view kLife = "trainyard.dev/life";
 constexpr std::string_view kOutput = "trainyard.dev/output";
+constexpr std::string_view kDialect = "trainyard.dev/dialect";
+constexpr std::string_view kTfConfig = "trainyard.dev/tf-config";
+constexpr std::string_view kHighPriority = "trainyard.dev/high-priority";
 
 constexpr int64_t kMostLives = 1'000'000'000;
 
@@ -32,13 +35,22 @@ void DecodeFlag(const Node& node, const std::string& path, const std::string& te
   }
 }
 
-std::optional<Elastic> ParseElastic(const std::string& text) {
-  const auto parts = base::Split(text, ':');
-  if (parts.size() != 2) return std::nullopt;
-  const auto min = base::ParseInt(parts[0]);
-  const auto max = base::ParseInt(parts[1]);
-  if (!min || !max || *min < 1 || *max < *min || *max > kMaxReplicas) return std::nullopt;
-  return Elastic{static_cast<int32_t>(*min), static_cast<int32_t>(*max)};
+// Numbers of workers, with commas in between; an empty text is none of them.
+std::optional<std::vector<int32_t>> ParseWorkers(const std::string& text) {
+  std::vector<int32_t> out;
+  if (text.empty()) return out;
+  for (std::string_view part : base::Split(text, ',')) {
+    const auto number = base::ParseInt(part);
+    if (!number || *number < 0 || *number >= kMaxReplicas) return std::nullopt;
+    out.push_back(static_cast<int32_t>(*number));
+  }
+  return out;
+}
+
+std::string WorkersText(const std::vector<int32_t>& workers) {
+  std::vector<std::string> parts;
+  for (int32_t worker : workers) parts.push_back(std::to_string(worker));
+  return base::Join(parts, ",");
 }
 
 void DecodeOne(const Node& node, const std::string& path, std::string_view key,
@@ -70,6 +82,21 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
     DecodeFlag(node, path, text, out.evaluator_in_cluster, reader);
   } else if (key == kEndLeftovers) {
     DecodeFlag(node, path, text, out.end_leftovers, reader);
+  } else if (key == kTfConfig) {
+    DecodeFlag(node, path, text, out.tf_config, reader);
+  } else if (key == kDialect) {
+    for (Dialect dialect : {Dialect::kTfJob, Dialect::kElasticDl}) {
+      if (text == Name(dialect)) {
+        out.dialect = dialect;
+        return;
+      }
+    }
+    reader.Fail(node, path, "must be TFJob or ElasticDL, not " + Quoted(text));
+  } else if (key == kHighPriority) {
+    out.high_priority = ParseWorkers(text);
+    if (!out.high_priority) {
+      reader.Fail(node, path, "must be numbers of workers like 0,3, not " + Quoted(text));
+    }
   } else if (key == kStoppedBy) {
     out.stopped_by = text;
   } else if (key == kOutput) {
@@ -91,12 +118,24 @@ void DecodeOne(const Node& node, const std::string& path, std::string_view key,
                                             std::string(kEndLeftovers),
                                             std::string(kStoppedBy),
                                             std::string(kLife),
-                                            std::string(kOutput)};
+                                            std::string(kOutput),
+                                            std::string(kDialect),
+                                            std::string(kTfConfig),
+                                            std::string(kHighPriority)};
     reader.FailUnknown(node, path, "unknown annotation", key, known);
   }
 }
 
 }  // namespace
+
+std::optional<Elastic> ParseElastic(const std::string& text) {
+  const auto parts = base::Split(text, ':');
+  if (parts.size() != 2) return std::nullopt;
+  const auto min = base::ParseInt(parts[0]);
+  const auto max = base::ParseInt(parts[1]);
+  if (!min || !max || *min < 1 || *max < *min || *max > kMaxReplicas) return std::nullopt;
+  return Elastic{static_cast<int32_t>(*min), static_cast<int32_t>(*max)};
+}
 
 Extensions DecodeExtensions(const Node& annotations, const std::string& path, FieldReader& reader) {
   Extensions out;
@@ -129,6 +168,14 @@ void EncodeExtensions(const Extensions& extensions,
       extensions.evaluator_in_cluster ? "true" : "false");
   set(kEndLeftovers, there.end_leftovers == extensions.end_leftovers,
       extensions.end_leftovers ? "true" : "false");
+  set(kTfConfig, there.tf_config == extensions.tf_config, extensions.tf_config ? "true" : "false");
+  set(kDialect, there.dialect == extensions.dialect, std::string(Name(extensions.dialect)));
+  if (extensions.high_priority) {
+    set(kHighPriority, there.high_priority == extensions.high_priority,
+        WorkersText(*extensions.high_priority));
+  } else {
+    annotations.erase(std::string(kHighPriority));
+  }
   const auto set_text = [&](std::string_view key, const std::string& there_is,
                             const std::string& value) {
     if (value.empty() && !there_is.empty()) annotations.erase(std::string(key));

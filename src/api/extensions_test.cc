@@ -24,6 +24,10 @@ TEST(Annotations, AreReadIntoExtensions) {
   EXPECT_EQ(extensions("start-deadline", "10m").start_deadline, std::chrono::minutes(10));
   EXPECT_TRUE(extensions("wait-for-evaluator", "'true'").wait_for_evaluator);
   EXPECT_TRUE(extensions("end-leftovers", "'true'").end_leftovers);
+  EXPECT_EQ(extensions("dialect", "ElasticDL").dialect, Dialect::kElasticDl);
+  EXPECT_FALSE(extensions("tf-config", "'false'").tf_config);
+  EXPECT_EQ(extensions("high-priority", "'0,3'").high_priority, (std::vector<int32_t>{0, 3}));
+  EXPECT_EQ(extensions("high-priority", "''").high_priority, std::vector<int32_t>());
   EXPECT_FALSE(extensions("evaluator-in-cluster", "'false'").evaluator_in_cluster);
   EXPECT_EQ(Good(Annotated("example.com/any", "thing")).extensions, Extensions());
 }
@@ -39,6 +43,8 @@ TEST(Annotations, ThatAreWrongAreTold) {
       {"start-deadline", "'-1s'", "must not be negative: \"-1s\""},
       {"life", "'-1'", "must be a number from 0 to 1000000000, not \"-1\""},
       {"wait-for-evaluator", "'1'", "must be \"true\" or \"false\", not \"1\""},
+      {"dialect", "TFSpawner", "must be TFJob or ElasticDL, not \"TFSpawner\""},
+      {"high-priority", "'1,x'", "must be numbers of workers like 0,3, not \"1,x\""},
       {"wait-for-evaluater", "'true'",
        "unknown annotation, did you mean trainyard.dev/wait-for-evaluator?"},
   };

@@ -17,7 +17,7 @@ inline JobStatus FullStatus() {
   // A member that is added must be named here, and given a value below: deploy/crd.yaml is checked
   // against what becomes of this.
   auto& [conditions, replica_statuses, start_time, completion_time, restarts, disruptions, attempt,
-         life, progress, verdict, gang, units, completed, seen, shape, incidents] = status;
+         life, progress, shards, verdict, gang, units, completed, seen, shape, incidents] = status;
   conditions = {
       {.type = "Created",
        .reason = "TFJobCreated",
@@ -34,6 +34,13 @@ inline JobStatus FullStatus() {
   attempt = 3;
   life = 1;
   progress = {.percent = 12.5, .step = 40, .remaining = 90s, .metrics = {{"loss", 0.25}}};
+  shards = Shards{.todo = 3,
+                  .doing = 2,
+                  .done = 5,
+                  .records_left = 320,
+                  .records_total = 640,
+                  .quarantined = 64,
+                  .complete = true};
   verdict = Verdict{"failed", "c", "a", 137};
   gang = unit;
   units[{Role::kPs, 1}] = unit;

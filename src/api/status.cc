@@ -154,6 +154,27 @@ Progress DecodeProgress(const Json& json) {
   return out;
 }
 
+Json EncodeShards(const Shards& shards) {
+  JsonObject out{{"todo", shards.todo},
+                 {"doing", shards.doing},
+                 {"done", shards.done},
+                 {"recordsLeft", shards.records_left}};
+  if (shards.records_total) out["recordsTotal"] = shards.records_total;
+  if (shards.quarantined) out["recordsQuarantined"] = shards.quarantined;
+  if (shards.complete) out["complete"] = true;
+  return out;
+}
+
+Shards DecodeShards(const Json& json) {
+  return {.todo = base::IntOr(json, "todo"),
+          .doing = base::IntOr(json, "doing"),
+          .done = base::IntOr(json, "done"),
+          .records_left = base::IntOr(json, "recordsLeft"),
+          .records_total = base::IntOr(json, "recordsTotal"),
+          .quarantined = base::IntOr(json, "recordsQuarantined"),
+          .complete = base::BoolOr(json, "complete")};
+}
+
 }  // namespace
 
 std::string_view Name(Role role) {
@@ -251,6 +272,7 @@ Json EncodeStatus(const JobStatus& status) {
   if (status.life != 0) out["life"] = status.life;
   Json progress = EncodeProgress(status.progress);
   if (!progress.get_object().empty()) out["progress"] = std::move(progress);
+  if (status.shards) out["shards"] = EncodeShards(*status.shards);
   if (status.verdict) {
     out["verdict"] = JsonObject{{"result", status.verdict->result},
                                 {"cause", status.verdict->cause},
@@ -301,6 +323,7 @@ JobStatus DecodeStatus(const Json& json) {
   out.attempt = Int32Or(json, "attempt");
   out.life = Int32Or(json, "life");
   if (const Json* progress = base::Find(json, "progress")) out.progress = DecodeProgress(*progress);
+  if (const Json* shards = base::Find(json, "shards")) out.shards = DecodeShards(*shards);
   if (const Json* verdict = base::Find(json, "verdict")) {
     out.verdict = Verdict{.result = base::StringOr(*verdict, "result"),
                           .cause = base::StringOr(*verdict, "cause"),

@@ -1,7 +1,7 @@
 // What has become of a job: TFJob's status with our additions.
 //
 // The status is the only memory that decisions rest on. Conditions, counters and times are TFJob
-// v1's; `restarts`, `disruptions`, `attempt`, `progress` and `verdict` are ours; `units`,
+// v1's; `restarts`, `disruptions`, `attempt`, `progress`, `shards` and `verdict` are ours; `units`,
 // `completed` and `shape` are what the restart rules must remember across a crash
 // (core/reconcile.h).
 #pragma once
@@ -98,6 +98,18 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 };
 
+// The data of an elastic job that is handed out in shards, as its master last told.
+struct Shards {
+  int64_t todo = 0;  // shards that wait for somebody to take them
+  int64_t doing = 0;
+  int64_t done = 0;
+  int64_t records_left = 0;
+  int64_t records_total = 0;  // 0: the data has no end
+  int64_t quarantined = 0;    // records set aside, because every try at them ended in an error
+  bool complete = false;      // nothing is left but what was set aside
+  bool operator==(const Shards&) const = default;
+};
+
 struct JobStatus {
   std::vector<Condition> conditions;  // the order matters: the last one is the printed state
   std::map<Role, ReplicaStatus> replica_statuses;
@@ -109,13 +121,14 @@ struct JobStatus {
   int32_t attempt = 0;      // the highest attempt number given out
   int32_t life = 0;         // of the wishes to run again, the last one heeded
   Progress progress;
+  std::optional<Shards> shards;  // once the job has said what its data is
   std::optional<Verdict> verdict;
 
   Unit gang;                        // of every replica that is not in `units`
   std::map<ReplicaId, Unit> units;  // replicas that were restarted alone
   std::set<ReplicaId> completed;    // ended well in their wanted attempt; never run again
-  std::set<ReplicaId> seen;         // were there in their wanted attempt; gone since means taken away
-  std::map<Role, int32_t> shape;    // replica counts that the running attempt was started with
+  std::set<ReplicaId> seen;       // were there in their wanted attempt; gone since means taken away
+  std::map<Role, int32_t> shape;  // replica counts that the running attempt was started with
   std::vector<Incident> incidents;  // the latest few, oldest first
 
   bool operator==(const JobStatus&) const = default;

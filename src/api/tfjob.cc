@@ -44,6 +44,18 @@ std::string_view Name(RestartScope scope) {
   return "";
 }
 
+std::string_view Name(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kTfJob:
+      return "TFJob";
+    case Dialect::kTfSpawner:
+      return "TF-Spawner";
+    case Dialect::kElasticDl:
+      return "ElasticDL";
+  }
+  return "";
+}
+
 int32_t ReplicasOf(const JobSpec& spec, Role role) {
   const auto found = spec.replicas.find(role);
   return found == spec.replicas.end() ? 0 : found->second.replicas;

@@ -37,10 +37,15 @@ enum class SuccessPolicy { kDefault, kAllWorkers };
 // Who is restarted when one replica failed (annotation trainyard.dev/restart-scope).
 enum class RestartScope { kAuto, kReplica, kJob };
 
+// The systems whose jobs we run differ in the names of a job's parts and in what they tell a
+// replica (core/dialect.h).
+enum class Dialect { kTfJob, kTfSpawner, kElasticDl };
+
 std::string_view Name(RestartPolicy policy);  // "ExitCode"
 std::string_view Name(CleanPodPolicy policy);
 std::string_view Name(SuccessPolicy policy);  // "" or "AllWorkers"
 std::string_view Name(RestartScope scope);
+std::string_view Name(Dialect dialect);  // "ElasticDL"
 
 struct ReplicaSpec {
   int32_t replicas = 1;
@@ -108,6 +113,11 @@ struct Extensions {
   std::string stopped_by;  // trainyard.dev/stopped-by: who wants it ended
   int32_t life = 0;        // trainyard.dev/life: one more than in the status makes it run again
   std::string output;      // trainyard.dev/output: CLAIM[/PATH] or URL where its output lies
+  Dialect dialect = Dialect::kTfJob;  // trainyard.dev/dialect: TFJob or ElasticDL
+  bool tf_config = true;              // trainyard.dev/tf-config: whether replicas get a TF_CONFIG
+  // trainyard.dev/high-priority: "0,3": these workers are of the priority class high, the others
+  // low.
+  std::optional<std::vector<int32_t>> high_priority;
 
   bool operator==(const Extensions&) const = default;
 };

@@ -64,11 +64,11 @@ std::vector<Failure> FailuresIn(const View& view) {
     there.insert(r.id);
     if (!HasEnded(r) || view.status.completed.contains(r.id)) continue;
     const Meaning meaning = MeaningIn(view, r);
-    if (meaning == Meaning::kFine) continue;
+    if (meaning == Meaning::kFine || meaning == Meaning::kUnclear) continue;
     // As training-operator v1.9: dynamic workers may fail without failing the job. But not one
     // that the job's success waits for, or it would wait for ever.
     if (meaning == Meaning::kPermanent && view.job.spec.enable_dynamic_worker &&
-        r.id.role == Role::kWorker && !Decides(view.job, r.id)) {
+        r.id.role == Role::kWorker && !Decides(view.job, view.status, r.id)) {
       continue;
     }
     out.push_back({r.id, *r.ending, meaning, r.started});

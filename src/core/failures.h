@@ -11,7 +11,7 @@ namespace core {
 struct Failure {
   api::ReplicaId id;
   Ending ending;
-  Meaning meaning = Meaning::kPermanent;  // never kFine
+  Meaning meaning = Meaning::kPermanent;  // never kFine or kUnclear
   std::optional<base::Time> started;
   bool inferred = false;  // no ending was seen: the replica is gone, or about to be
 };

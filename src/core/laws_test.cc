@@ -12,6 +12,13 @@ struct Situation {
   const char* name;
   api::Job job;
   std::vector<ReplicaState> replicas;
+  std::optional<DataView> data = {};
+
+  Observed Observe(std::vector<ReplicaState> in_order) const {
+    Observed out = Seen(std::move(in_order));
+    out.data = data;
+    return out;
+  }
 };
 
 std::vector<Situation> Situations() {
@@ -23,6 +30,15 @@ std::vector<Situation> Situations() {
   limited.spec.run_policy.backoff_limit = 0;
   api::Job deciding = MakeJob({.chief = 1, .ps = 1, .worker = 1, .evaluator = 1});
   deciding.extensions.wait_for_evaluator = true;
+  api::Job elastic = MakeJob({.worker = 3});
+  elastic.extensions.elastic = api::Elastic{1, 3};
+  const DataView left{.registered = true,
+                      .todo = 2,
+                      .doing = 1,
+                      .misled = {{kWorker0, 0}},
+                      .unheard = {{kWorker1, 0}}};
+  DataView last = left;
+  last.todo = 0;
   return {
       {"fresh", MakeJob({.worker = 3}), {}},
       {"half of a gang started", MakeJob({.worker = 3}), {Worker(1, Phase::kRunning)}},
@@ -56,13 +72,22 @@ std::vector<Situation> Situations() {
       {"out of range",
        MakeJob({.worker = 1}),
        {Worker(0, Phase::kRunning), Worker(7, Phase::kRunning)}},
+      {"misled, unheard and killed with data left",
+       elastic,
+       {Worker(0, Phase::kSucceeded), Worker(1, Phase::kSucceeded),
+        Exited(Worker(2, Phase::kFailed), 137)},
+       left},
+      {"misled while another has the last shard",
+       elastic,
+       {Worker(0, Phase::kSucceeded), Worker(1, Phase::kSucceeded), Worker(2, Phase::kRunning)},
+       last},
   };
 }
 
 TEST(Laws, DoingWhatItSaysSettles) {
   for (const Situation& s : Situations()) {
     World world(s.job);
-    world.observed = Seen(s.replicas);
+    world.observed = s.Observe(s.replicas);
     EXPECT_TRUE(world.After(1min).Settle().settles) << s.name;
     const Decision again = Reconcile(world.job, world.observed, world.policy, world.now);
     EXPECT_EQ(again.status, world.job.status) << s.name;
@@ -83,9 +108,9 @@ TEST(Laws, TheOrderOfWhatWasSeenDoesNotMatter) {
   for (const Situation& s : Situations()) {
     std::vector<ReplicaState> replicas = s.replicas;
     std::ranges::sort(replicas, {}, &ReplicaState::incarnation);
-    const Decision first = Reconcile(s.job, Seen(replicas), {}, kStart + 1min);
+    const Decision first = Reconcile(s.job, s.Observe(replicas), {}, kStart + 1min);
     while (std::ranges::next_permutation(replicas, {}, &ReplicaState::incarnation).found) {
-      const Decision other = Reconcile(s.job, Seen(replicas), {}, kStart + 1min);
+      const Decision other = Reconcile(s.job, s.Observe(replicas), {}, kStart + 1min);
       EXPECT_EQ(other.status, first.status) << s.name;
       EXPECT_EQ(other.actions, first.actions) << s.name;
       EXPECT_EQ(other.events, first.events) << s.name;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/status.h"
@@ -39,6 +41,7 @@ struct ReplicaState {
   int32_t attempt = 0;      // given to it at its start
   Phase phase = Phase::kPending;
   bool deleting = false;  // on its way out, not gone yet
+  bool leaving = false;   // gets no more work, and may finish what it has; not asked to end yet
   // Made, or about to be made, by its world, which asks nobody: a kubelet, in a pod that another
   // operator made.
   int32_t restarts_in_place = 0;
@@ -52,9 +55,32 @@ inline bool HasEnded(const ReplicaState& replica) {
   return replica.phase == Phase::kSucceeded || replica.phase == Phase::kFailed;
 }
 
+// An incarnation by its place in the job: replica and attempt.
+using Member = std::pair<api::ReplicaId, int32_t>;
+
+// The data of an elastic job, as the master that hands it out in shards last told.
+struct DataView {
+  bool registered = false;  // the job has said what its data is
+  bool complete = false;    // nothing is left to do; never before it is registered
+  int64_t todo = 0;         // shards that could be handed out now
+  int64_t doing = 0;        // shards that somebody has
+  int64_t done = 0;
+  int64_t records_left = 0;
+  int64_t records_total = 0;  // 0: without end
+  // Records that were set aside, because every try at them ended in an error.
+  int64_t quarantined = 0;
+  // Incarnations that may take, or have taken, something else for the end of the data.
+  std::set<Member> misled;
+  // Incarnations that have ended, and the master has not heard of it: what it says of them is from
+  // before.
+  std::set<Member> unheard;
+  std::string broken;  // the data can be served no more; the words say why
+};
+
 struct Observed {
   std::vector<ReplicaState> replicas;  // in any order
   api::Progress progress;
+  std::optional<DataView> data;  // nothing: nobody hands out data for this job
 };
 
 }  // namespace core

@@ -40,6 +40,8 @@ class Pass {
   void RememberEndings();
   void EmitExit(api::ReplicaId id, const Ending& ending);
   void Succeed();
+  void TakeInData();
+  bool DataIsLost();
   void Count();
   bool AnyDriverActive() const;
 
@@ -58,15 +60,16 @@ class Pass {
 
   // pass_actions.cc
   void Act();
-  void AskToEnd(const ReplicaState& r, bool graceful);
+  void AskToEnd(const ReplicaState& r, bool graceful, bool finish = false);
   void CleanUp();
 
   const api::Job& job_;
   const Policy& policy_;
   const base::Time now_;
+  const std::optional<DataView>& data_;
   std::vector<ReplicaState> replicas_;  // sorted, so that nothing depends on the order they came in
   api::JobStatus status_;               // what will be published
-  const View view_{job_, status_, replicas_, now_};
+  const View view_{job_, status_, replicas_, now_, data_ ? &*data_ : nullptr};
   bool restarted_ = false;
   Decision decision_;
 };

@@ -1,6 +1,7 @@
 // The end of a pass: what is to be done, from nothing but (status, observed).
 #include <algorithm>
 
+#include "core/elastic.h"
 #include "core/pass.h"
 #include "core/planted_bugs.h"
 #include "core/wishes.h"
@@ -33,7 +34,9 @@ void Pass::Act() {
     // A coordinator that meets a parameter server on its way out loses it, and fails.
     if (r.id.role == Role::kPs && view_.InRange(r.id)) wait = Coordinators(job_);
     // The survivors of a broken gang have nothing left to save and may hang in a collective.
-    AskToEnd(r, !view_.InRange(r.id) || (view_.UnitOf(r.id).planned && !BUG(kNoGrace)));
+    const bool graceful = !view_.InRange(r.id) || (view_.UnitOf(r.id).planned && !BUG(kNoGrace));
+    const bool works = r.id.role == Role::kWorker && job_.extensions.elastic && status_.shards;
+    AskToEnd(r, graceful, graceful && works);
   }
   for (const auto& [role, spec] : job_.spec.replicas) {
     // At most one generation of a gang lives: a newcomer that meets a member of the old one
@@ -57,10 +60,10 @@ void Pass::Act() {
 }
 
 // One that is ending in its own time is not asked again.
-void Pass::AskToEnd(const ReplicaState& r, bool graceful) {
-  if (!(graceful && r.deleting)) {
-    decision_.actions.push_back(Stop{r.id, BUG(kForgetIncarnation) ? "" : r.incarnation, graceful});
-  }
+void Pass::AskToEnd(const ReplicaState& r, bool graceful, bool finish) {
+  if ((graceful && r.deleting) || (finish && r.leaving)) return;
+  decision_.actions.push_back(
+      Stop{r.id, BUG(kForgetIncarnation) ? "" : r.incarnation, graceful, finish});
 }
 
 void Pass::CleanUp() {
@@ -74,7 +77,9 @@ void Pass::CleanUp() {
     }
   }
   const api::CleanPodPolicy clean = job_.spec.run_policy.clean_pod_policy;
-  const bool none_outlives = policy_.end_leftovers || job_.extensions.end_leftovers;
+  // The evaluator of an elastic job evaluates for ever, and its parameter servers never end.
+  const bool none_outlives =
+      policy_.end_leftovers || job_.extensions.end_leftovers || job_.extensions.elastic;
   const bool stop = (none_outlives && !BUG(kLeaveLeftovers)) ||
                     clean != api::CleanPodPolicy::kNone || WasStopped(status_);
   const bool broken = view_.IsGang() && std::ranges::any_of(replicas_, [&](const ReplicaState& r) {
@@ -90,8 +95,10 @@ void Pass::CleanUp() {
     }
     if (!stop) continue;
     leftovers = none_outlives;
-    if (succeeded && view_.IsGang() && r.id.role != Role::kEvaluator && none_outlives) {
-      const Time patience = *status_.completion_time + kLinger;
+    const bool evaluator = r.id.role == Role::kEvaluator;
+    if (succeeded && none_outlives &&
+        (evaluator ? job_.extensions.elastic.has_value() : view_.IsGang())) {
+      const Time patience = *status_.completion_time + (evaluator ? kLastEvaluation : kLinger);
       if (now_ < patience) {
         LookAgain(patience);
         continue;

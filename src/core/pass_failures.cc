@@ -17,6 +17,15 @@ constexpr int64_t kLongestDeadline = int64_t{100} * 365 * 24 * 3600;
 // Statuses travel whole with every write.
 constexpr size_t kIncidentsKept = 16;
 
+// Reads after a replica's name.
+constexpr std::string_view kMisled = "ended before the data did, without knowing it";
+
+// Disruptions have words, or a status of their own.
+bool IsMisled(const Failure& failure) {
+  return failure.meaning == Meaning::kDisruption && failure.ending.code == 0 &&
+         !failure.ending.stopped && failure.ending.disruption.empty();
+}
+
 }  // namespace
 
 using api::ReplicaId;
@@ -71,6 +80,9 @@ void Pass::JudgeFailures() {
 void Pass::JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
                     const std::optional<std::set<ReplicaId>>& group) {
   for (const Failure& f : failures) EmitExit(f.id, f.ending);
+  if (IsMisled(cause)) {
+    Emit(true, "WorkerMisled", fmt::format("{} {}: replaced", api::Spoken(cause.id), kMisled));
+  }
   Record(cause, failures);
   const std::string type(api::Name(cause.id.role));
   if (cause.meaning == Meaning::kPermanent) {
@@ -137,12 +149,13 @@ void Pass::PauseFor(api::Unit& unit, const Failure& cause) {
 }
 
 void Pass::Record(const Failure& cause, const std::vector<Failure>& failures) {
-  api::Incident incident{.replica = cause.id,
-                         .attempt = view_.UnitOf(cause.id).attempt,
-                         .when = cause.ending.when,
-                         .what = WhatHappened(cause.ending),
-                         .line = TellingLine(cause.ending.last_lines),
-                         .disruption = cause.meaning == Meaning::kDisruption};
+  api::Incident incident{
+      .replica = cause.id,
+      .attempt = view_.UnitOf(cause.id).attempt,
+      .when = cause.ending.when,
+      .what = IsMisled(cause) ? std::string(kMisled) : WhatHappened(cause.ending),
+      .line = TellingLine(cause.ending.last_lines),
+      .disruption = cause.meaning == Meaning::kDisruption};
   for (const Failure& f : failures) {
     if (f.id != cause.id) incident.consequences.push_back(f.id);
   }
@@ -222,7 +235,7 @@ void Pass::CheckStartDeadline() {
 // elastic job makes do with its minimum, and training without an evaluator.
 bool Pass::MustStartInTime(ReplicaId id) const {
   if (view_.UnitOf(id).disruptions_in_row > 0) return false;
-  if (id.role == Role::kEvaluator) return Decides(job_, id);
+  if (id.role == Role::kEvaluator) return Decides(job_, status_, id);
   if (view_.TrainingIsDone()) return false;
   if (id.role != Role::kWorker) return true;
   if (job_.extensions.elastic) return id.index < job_.extensions.elastic->min;

@@ -48,6 +48,10 @@ enum class Planted {
   kPerformUnpublished,    // a failed publish is ignored
   kPublishSeldom,         // a status without events is not published
   kChiefRunsAgain,        // a lost parameter server restarts a chief that is done
+  kMisledIsDone,          // one that took a cut line for the end of the data is done
+  kMisledWaitsForEver,    // such a one is not done when the data is
+  kElasticLossCounts,     // an elastic worker that was killed counts as failed
+  kWorkerZeroEndsData,    // worker 0 ends a job whose others still have data
   kJudgeWhileSuspended,   // failures are judged while the job is suspended
   kCount
 };

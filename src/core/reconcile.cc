@@ -14,6 +14,7 @@
 #include <fmt/core.h>
 
 #include "core/conditions.h"
+#include "core/dialect.h"
 #include "core/pass.h"
 #include "core/planted_bugs.h"
 #include "core/success_policy.h"
@@ -27,7 +28,12 @@ using api::Role;
 using base::Time;
 
 Pass::Pass(const api::Job& job, const Observed& observed, const Policy& policy, Time now)
-    : job_(job), policy_(policy), now_(now), replicas_(observed.replicas), status_(job.status) {
+    : job_(job),
+      policy_(policy),
+      now_(now),
+      data_(observed.data),
+      replicas_(observed.replicas),
+      status_(job.status) {
   std::ranges::sort(replicas_, {}, [](const ReplicaState& r) {
     return std::tuple(r.id, r.attempt, r.incarnation);
   });
@@ -38,6 +44,7 @@ Pass::Pass(const api::Job& job, const Observed& observed, const Policy& policy, 
   if (status_.progress.percent && std::isnan(*status_.progress.percent)) {
     status_.progress.percent.reset();
   }
+  TakeInData();
 }
 
 Decision Pass::Run() {
@@ -80,9 +87,9 @@ void Pass::Judge() {
   ForgetOutOfRange();
   RememberEndings();
   if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
-  if (IsSuccess(job_, status_.completed)) {
+  if (IsSuccess(job_, status_)) {
     Succeed();
-  } else if (!PastDeadline() && !PastRestartsInPlace()) {
+  } else if (!PastDeadline() && !PastRestartsInPlace() && !DataIsLost()) {
     Reshape();
     JudgeFailures();
     if (!api::IsTerminal(status_)) CheckStartDeadline();
@@ -214,6 +221,31 @@ void Pass::ForgetOutOfRange() {
   std::erase_if(status_.units, [&](const auto& entry) { return !view_.InRange(entry.first); });
 }
 
+// ---- Data
+
+// What the end of a job means depends on whether it has data, also while its master is away.
+void Pass::TakeInData() {
+  if (!data_ || !data_->registered || api::IsTerminal(status_)) return;
+  status_.shards = api::Shards{.todo = data_->todo,
+                               .doing = data_->doing,
+                               .done = data_->done,
+                               .records_left = data_->records_left,
+                               .records_total = data_->records_total,
+                               .quarantined = data_->quarantined,
+                               .complete = data_->complete};
+}
+
+bool Pass::DataIsLost() {
+  if (!data_ || data_->broken.empty()) return false;
+  Fail(fmt::format("TFJob {} has failed because its data cannot be handed out.", FullName()),
+       {.result = "failed",
+        .cause = "the data cannot be handed out: " + data_->broken,
+        .advice = "trainyard events " + Name(),
+        .exit_status = 1},
+       true);
+  return true;
+}
+
 // ---- Endings
 
 void Pass::RememberEndings() {
@@ -227,8 +259,8 @@ void Pass::RememberEndings() {
 
 void Pass::EmitExit(ReplicaId id, const Ending& ending) {
   Emit(false, "ExitedWithCode",
-       fmt::format("Pod: {}.{}-{} exited with code {}", job_.metadata.name_space, Name(),
-                   api::ToString(id), ending.code));
+       fmt::format("Pod: {}.{} exited with code {}", job_.metadata.name_space,
+                   ReplicaName(job_, id), ending.code));
 }
 
 void Pass::Succeed() {

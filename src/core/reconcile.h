@@ -41,11 +41,13 @@ struct Start {
 };
 
 // Ends this incarnation and no other. Graceful: SIGTERM, the grace period, SIGKILL. Otherwise
-// SIGKILL.
+// SIGKILL. `finish`: a worker of an elastic job first gets no more data, and may finish the shard
+// that it has, for as long as its grace period.
 struct Stop {
   api::ReplicaId id;
   std::string incarnation;
   bool graceful = true;
+  bool finish = false;
   auto operator<=>(const Stop&) const = default;
 };
 

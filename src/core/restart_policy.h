@@ -12,6 +12,7 @@ namespace core {
 
 enum class Meaning {
   kFine,        // exited 0 and may stay ended
+  kUnclear,     // too early to tell: neither done nor failed (core/elastic.h)
   kDisruption,  // not the program's fault: restart, own counter, no limit
   kRetryable,   // restart, within backoffLimit
   kPermanent,   // the job has failed

@@ -14,6 +14,11 @@ bool HasChief(const api::Job& job) {
   return ReplicasOf(job.spec, Role::kChief) > 0 || ReplicasOf(job.spec, Role::kMaster) > 0;
 }
 
+bool EveryWorkerDecides(const api::Job& job, const api::JobStatus& status) {
+  if (job.extensions.elastic && status.shards && !BUG(kWorkerZeroEndsData)) return true;
+  return job.spec.success_policy == api::SuccessPolicy::kAllWorkers;
+}
+
 bool AllCompleted(const api::Job& job, Role role, const std::set<ReplicaId>& completed) {
   for (int32_t i = 0; i < ReplicasOf(job.spec, role); ++i) {
     if (!completed.contains({role, i})) return false;
@@ -28,31 +33,29 @@ bool DrivesRunning(const api::Job& job, Role role) {
   return role == Role::kWorker;
 }
 
-bool Decides(const api::Job& job, ReplicaId id) {
+bool Decides(const api::Job& job, const api::JobStatus& status, ReplicaId id) {
   if (id.role == Role::kEvaluator) return job.extensions.wait_for_evaluator;
   if (!DrivesRunning(job, id.role)) return false;
   if (id.role != Role::kWorker) return true;
-  return id.index == 0 || job.spec.success_policy == api::SuccessPolicy::kAllWorkers;
+  return id.index == 0 || EveryWorkerDecides(job, status);
 }
 
-bool IsSuccess(const api::Job& job, const std::set<ReplicaId>& completed) {
-  if (job.extensions.wait_for_evaluator && !AllCompleted(job, Role::kEvaluator, completed)) {
+bool IsSuccess(const api::Job& job, const api::JobStatus& status) {
+  if (job.extensions.wait_for_evaluator && !AllCompleted(job, Role::kEvaluator, status.completed)) {
     return false;
   }
-  return TrainingIsDone(job, completed);
+  return TrainingIsDone(job, status);
 }
 
-bool TrainingIsDone(const api::Job& job, const std::set<ReplicaId>& completed) {
+bool TrainingIsDone(const api::Job& job, const api::JobStatus& status) {
+  const std::set<ReplicaId>& completed = status.completed;
   if (HasChief(job)) {
     return AllCompleted(job, Role::kChief, completed) &&
            AllCompleted(job, Role::kMaster, completed);
   }
   if (ReplicasOf(job.spec, Role::kWorker) == 0) return false;
   if (BUG(kAnyWorkerDecides) && !completed.empty()) return true;
-  if (job.spec.success_policy == api::SuccessPolicy::kDefault &&
-      completed.contains({Role::kWorker, 0})) {
-    return true;
-  }
+  if (!EveryWorkerDecides(job, status) && completed.contains({Role::kWorker, 0})) return true;
   return AllCompleted(job, Role::kWorker, completed);
 }
 

@@ -83,31 +83,31 @@ TEST(SuccessPolicy, AgreesWithTheStatusTableOfTrainingOperator) {
 
 TEST(SuccessPolicy, WaitsForEveryChief) {
   const api::Job job = MakeJob({.chief = 2, .worker = 1});
-  EXPECT_FALSE(IsSuccess(job, {kChief0, kWorker0}));
-  EXPECT_TRUE(IsSuccess(job, {kChief0, Id(Role::kChief, 1)}));
+  EXPECT_FALSE(IsSuccess(job, Completed({kChief0, kWorker0})));
+  EXPECT_TRUE(IsSuccess(job, Completed({kChief0, Id(Role::kChief, 1)})));
 }
 
 TEST(SuccessPolicy, TreatsAMasterAsAChief) {
   const api::Job job = MakeJob({.worker = 1, .master = 1});
-  EXPECT_FALSE(IsSuccess(job, {kWorker0}));
-  EXPECT_TRUE(IsSuccess(job, {Id(Role::kMaster, 0)}));
+  EXPECT_FALSE(IsSuccess(job, Completed({kWorker0})));
+  EXPECT_TRUE(IsSuccess(job, Completed({Id(Role::kMaster, 0)})));
 }
 
 TEST(SuccessPolicy, AllWorkersDoNotMatterWhereAChiefLeads) {
   api::Job job = MakeJob({.chief = 1, .worker = 2});
   job.spec.success_policy = api::SuccessPolicy::kAllWorkers;
-  EXPECT_TRUE(IsSuccess(job, {kChief0}));
+  EXPECT_TRUE(IsSuccess(job, Completed({kChief0})));
 }
 
 TEST(SuccessPolicy, AJobOfServersOnlyNeverSucceeds) {
-  EXPECT_FALSE(IsSuccess(MakeJob({.ps = 1}), {kPs0}));
-  EXPECT_FALSE(IsSuccess(MakeJob({.evaluator = 1}), {kEvaluator0}));
+  EXPECT_FALSE(IsSuccess(MakeJob({.ps = 1}), Completed({kPs0})));
+  EXPECT_FALSE(IsSuccess(MakeJob({.evaluator = 1}), Completed({kEvaluator0})));
 }
 
 TEST(SuccessPolicy, AChiefOfWhichNoneAreWantedDoesNotLead) {
   api::Job job = MakeJob({.worker = 1});
   job.spec.replicas[Role::kChief] = {.replicas = 0};
-  EXPECT_TRUE(IsSuccess(job, {kWorker0}));
+  EXPECT_TRUE(IsSuccess(job, Completed({kWorker0})));
 }
 
 TEST(SuccessPolicy, WaitsForTheEvaluatorWhenAsked) {

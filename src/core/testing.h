@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,7 +92,16 @@ inline ReplicaState Deleting(ReplicaState r) {
   return r;
 }
 
-inline Observed Seen(std::vector<ReplicaState> replicas) { return {std::move(replicas), {}}; }
+inline Observed Seen(std::vector<ReplicaState> replicas) {
+  return {.replicas = std::move(replicas), .progress = {}, .data = {}};
+}
+
+// A status in which these have done their work.
+inline api::JobStatus Completed(std::set<ReplicaId> completed) {
+  api::JobStatus status;
+  status.completed = std::move(completed);
+  return status;
+}
 
 template <typename T>
 std::vector<T> ActionsOf(const Decision& decision) {

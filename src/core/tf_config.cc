@@ -1,6 +1,7 @@
 #include "core/tf_config.h"
 
 #include "base/json.h"
+#include "core/dialect.h"
 
 namespace core {
 namespace {
@@ -38,8 +39,9 @@ JsonObject SparseCluster(const api::Job& job, ReplicaId id, const AddressOf& add
 
 }  // namespace
 
-std::optional<std::string> TfConfig(const api::Job& job, ReplicaId id, const AddressOf& address,
-                                    Dialect dialect) {
+std::optional<std::string> TfConfig(const api::Job& job, ReplicaId id, const AddressOf& address) {
+  const Dialect dialect = job.extensions.dialect;
+  if (!job.extensions.tf_config) return std::nullopt;
   int32_t total = 0;
   for (Role role : api::kRoles) total += ReplicasOf(job.spec, role);
   if (total == 1 && dialect == Dialect::kTfJob) return std::nullopt;

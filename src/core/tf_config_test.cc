@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/dialect.h"
 #include "core/testing.h"
 
 namespace core {
@@ -83,19 +84,31 @@ AddressOf Bare(const char* prefix, int32_t port) {
   };
 }
 
+api::Job Speaking(Dialect dialect, api::Job job) {
+  job.extensions.dialect = dialect;
+  return job;
+}
+
 TEST(TfConfig, OfTfSpawnerHasNoEnvironmentAndIsSetForOneToo) {
   EXPECT_EQ(
-      TfConfig(MakeJob({.worker = 2}), kWorker0, Bare("", 1999), Dialect::kTfSpawner),
+      TfConfig(Speaking(Dialect::kTfSpawner, MakeJob({.worker = 2})), kWorker0, Bare("", 1999)),
       R"({"cluster":{"worker":["worker0:1999","worker1:1999"]},"task":{"type":"worker","index":0}})");
-  EXPECT_EQ(TfConfig(MakeJob({.worker = 1}), kWorker0, Bare("a-", 1999), Dialect::kTfSpawner),
-            R"({"cluster":{"worker":["a-worker0:1999"]},"task":{"type":"worker","index":0}})");
+  EXPECT_EQ(
+      TfConfig(Speaking(Dialect::kTfSpawner, MakeJob({.worker = 1})), kWorker0, Bare("a-", 1999)),
+      R"({"cluster":{"worker":["a-worker0:1999"]},"task":{"type":"worker","index":0}})");
 }
 
 TEST(TfConfig, OfElasticDlLeavesTheEvaluatorOut) {
   EXPECT_EQ(
-      TfConfig(MakeJob({.chief = 1, .worker = 1, .evaluator = 1}), kEvaluator0, Bare("", 3333),
-               Dialect::kElasticDl),
+      TfConfig(Speaking(Dialect::kElasticDl, MakeJob({.chief = 1, .worker = 1, .evaluator = 1})),
+               kEvaluator0, Bare("", 3333)),
       R"({"cluster":{"chief":["chief0:3333"],"worker":["worker0:3333"]},"task":{"type":"evaluator","index":0}})");
+}
+
+TEST(TfConfig, IsNotSetForAJobThatAsksForNone) {
+  api::Job job = MakeJob({.worker = 2});
+  job.extensions.tf_config = false;
+  EXPECT_EQ(TfConfig(job, kWorker0, InCluster("j")), std::nullopt);
 }
 
 TEST(TfConfig, LeavesOutARoleOfWhichNoneAreWanted) {

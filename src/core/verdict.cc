@@ -152,13 +152,37 @@ api::Verdict FailedByLimit(const std::string& cause, const std::string& advice) 
   return {.result = "failed", .cause = cause, .advice = advice, .exit_status = kExitByLimit};
 }
 
+namespace {
+
+// Nothing for a job without data in shards.
+std::string AboutData(const std::optional<api::Shards>& shards) {
+  if (!shards) return "";
+  std::string text = "all records";
+  if (!shards->complete) {
+    text = shards->records_total > 0 ? fmt::format("early stop with {} of {} records left",
+                                                   shards->records_left, shards->records_total)
+                                     : "early stop of data without end";
+  }
+  if (shards->quarantined > 0) {
+    text += fmt::format(" but {}, set aside because every try at them failed", shards->quarantined);
+  }
+  return text;
+}
+
+}  // namespace
+
 api::Verdict SucceededBecause(const api::Job& job) {
-  api::Verdict verdict{.result = "succeeded", .exit_status = 0};
+  api::Verdict verdict{
+      .result = "succeeded", .cause = AboutData(job.status.shards), .exit_status = 0};
+  if (job.status.shards && job.status.shards->quarantined > 0) {
+    verdict.advice = "trainyard audit " + job.metadata.name;
+  }
   const int32_t restarts = job.status.restarts;
   const int32_t disruptions = job.status.disruptions;
   if (restarts + disruptions == 0 || job.status.incidents.empty()) return verdict;
   const api::Incident& last = job.status.incidents.back();
-  verdict.cause = fmt::format(
+  if (!verdict.cause.empty()) verdict.cause += "; ";
+  verdict.cause += fmt::format(
       "started again {} on the way; the last time {} {}",
       restarts + disruptions == 1 ? "once" : fmt::format("{} times", restarts + disruptions),
       api::Spoken(last.replica), last.what);

@@ -1,5 +1,6 @@
 #include "core/view.h"
 
+#include "core/elastic.h"
 #include "core/planted_bugs.h"
 #include "core/success_policy.h"
 
@@ -19,10 +20,24 @@ bool View::IsCurrent(const ReplicaState& r) const {
 Meaning View::MeaningFor(const ReplicaState& r) const {
   // A member of a gang that has done its work is done, even under Always: to start it again would
   // break the gang in its last second.
-  const bool may_end = Decides(job, r.id) || (IsGang() && InGang(r.id.role));
-  return MeaningOf(*r.ending, job.spec.replicas.at(r.id.role).restart_policy, may_end);
+  // Nor has one that has seen the end of the data anything left to do.
+  const bool may_end = Decides(job, status, r.id) || (IsGang() && InGang(r.id.role)) ||
+                       (status.shards && r.id.role == api::Role::kWorker);
+  const Meaning meaning =
+      MeaningOf(*r.ending, job.spec.replicas.at(r.id.role).restart_policy, may_end);
+  if (meaning == Meaning::kFine) {
+    switch (FinishOf(data, r)) {
+      case Finish::kDone:
+        return Meaning::kFine;
+      case Finish::kWait:
+        return Meaning::kUnclear;
+      case Finish::kReplace:
+        return Meaning::kDisruption;
+    }
+  }
+  return IsElasticLoss(job, r) ? Meaning::kDisruption : meaning;
 }
 
-bool View::TrainingIsDone() const { return core::TrainingIsDone(job, status.completed); }
+bool View::TrainingIsDone() const { return core::TrainingIsDone(job, status); }
 
 }  // namespace core

@@ -16,6 +16,7 @@ struct View {
   const api::JobStatus& status;  // as it will be published
   const std::vector<ReplicaState>& replicas;
   base::Time now;
+  const DataView* data = nullptr;  // of an elastic job, where somebody hands it out
 
   bool IsGang() const { return ScopeOf(job) == api::RestartScope::kJob; }
   bool InRange(api::ReplicaId id) const { return id.index < api::ReplicasOf(job.spec, id.role); }

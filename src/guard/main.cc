@@ -1,7 +1,8 @@
 // trainyard-guard: runs one replica and lets nothing of it survive.
 //
-//   trainyard-guard --record FILE [--cgroup DIR]... [--leaf DIR]
-//                   [--memory-limit BYTES [--poll]] [--descriptors N] -- PROGRAM [ARG]...
+//   trainyard-guard --record FILE [--cgroup DIR]... [--leaf DIR] [--memory-limit BYTES [--poll]]
+//                   [--descriptors N] [--mount FROM TO]... -- PROGRAM [ARG]...
+//   trainyard-guard --check --mount FROM TO...
 //
 // The supervisor starts one guard a replica; the guard starts the program. Descriptor 3 is a socket
 // to the supervisor. The guard is the subreaper of the program: whatever the program starts, in
@@ -23,6 +24,8 @@
 // socket:
 //   ended status=<wait status> when=<microseconds> stopped=<0|1> lost=<0|1|2> oom=<0|1>
 //   peak=<bytes>
+//
+// With --check it only tries the mounts: exit status 0, or 1 with a line that says why not.
 //
 // Linked statically without iostreams or allocation in the loop: one guard costs a few hundred
 // kilobytes.
@@ -47,6 +50,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mounts.h"
+
 namespace {
 
 constexpr int kControl = 3;
@@ -55,6 +60,7 @@ constexpr int kJobLock =
 constexpr int kMaxCgroups = 4;
 constexpr int kMaxProcesses = 131072;  // untouched pages cost nothing
 constexpr int kPollMemoryMs = 100;
+constexpr int kMaxMounts = 64;
 
 struct Options {
   const char* record = nullptr;
@@ -64,6 +70,9 @@ struct Options {
   long long memory_limit = 0;
   bool poll_memory = false;
   unsigned long long descriptors = 0;  // the program's soft limit; 0: ours
+  guard::Mount mounts[kMaxMounts] = {};
+  int mount_count = 0;
+  bool check = false;
   char** program = nullptr;
 };
 
@@ -89,6 +98,11 @@ Options Parse(int argc, char** argv) {
     }
     if (strcmp(arg, "--poll") == 0) {
       options.poll_memory = true;
+    } else if (strcmp(arg, "--check") == 0) {
+      options.check = true;
+    } else if (strcmp(arg, "--mount") == 0 && i + 2 < argc && options.mount_count < kMaxMounts) {
+      options.mounts[options.mount_count++] = {argv[i + 1], argv[i + 2]};
+      i += 2;
     } else if (strcmp(arg, "--record") == 0 && i + 1 < argc) {
       options.record = argv[++i];
     } else if (strcmp(arg, "--leaf") == 0 && i + 1 < argc) {
@@ -104,7 +118,7 @@ Options Parse(int argc, char** argv) {
       exit(2);
     }
   }
-  if (!options.record || !options.program || !options.program[0]) {
+  if (!options.check && (!options.record || !options.program || !options.program[0])) {
     fprintf(stderr, "trainyard-guard: started by trainyard, not by hand\n");
     exit(2);
   }
@@ -291,6 +305,13 @@ void LeaveLeaf(const char* leaf) {
     dup2(null, 0);
     close(null);
   }
+  if (const char* why = guard::EnterMounts(options.mounts, options.mount_count)) {
+    dprintf(report, "%s", why);
+    _exit(127);
+  }
+  // A change of credentials, as a user namespace is one, may have cleared it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != guard) _exit(127);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execvp(options.program[0], options.program);
   dprintf(report, "%s: %s", options.program[0], strerror(errno));
@@ -464,6 +485,11 @@ int Keep(const Options& options, int supervisor, int guard) {
 
 int main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
+  if (options.check) {
+    const char* why = guard::EnterMounts(options.mounts, options.mount_count);
+    if (why) printf("%s\n", why);
+    return why ? 1 : 0;
+  }
   const int supervisor = getppid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   // The terminal's signals are the supervisor's to handle; ours come through the socket.

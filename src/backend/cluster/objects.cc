@@ -7,6 +7,7 @@
 
 #include "backend/cluster/pod_group.h"
 #include "base/strings.h"
+#include "core/dialect.h"
 #include "core/tf_config.h"
 
 namespace backend::cluster {
@@ -20,12 +21,20 @@ using base::JsonArray;
 using base::JsonObject;
 using base::ObjectAt;
 
+bool IsElasticDl(const api::Job& job) { return job.extensions.dialect == api::Dialect::kElasticDl; }
+
 JsonObject Labels(const api::Job& job, ReplicaId id) {
   JsonObject out;
   out[kOperatorLabel] = kOperatorName;
   out[kJobLabel] = job.metadata.name;
   out[kTypeLabel] = api::LowerName(id.role);
   out[kIndexLabel] = std::to_string(id.index);
+  if (IsElasticDl(job)) {
+    for (const auto& [key, value] :
+         ElasticDlLabels(job.metadata.name, api::LowerName(id.role), id.index)) {
+      out[key] = value;
+    }
+  }
   return out;
 }
 
@@ -41,6 +50,8 @@ JsonObject Variable(std::string_view name, std::string_view value) {
 }
 
 std::string Address(const api::Job& job, ReplicaId id, const std::string& domain) {
+  if (IsElasticDl(job))
+    return fmt::format("{}:{}", ReplicaName(job, id), core::ElasticDlPort(id.role));
   return fmt::format("{}.{}.svc{}{}:{}", ReplicaName(job, id), job.metadata.name_space,
                      domain.empty() ? "" : ".", domain, job.spec.replicas.at(id.role).port);
 }
@@ -70,8 +81,13 @@ void AddEnvironment(const api::Job& job, ReplicaId id, int32_t attempt, const Se
 
 }  // namespace
 
-std::string ReplicaName(const api::Job& job, ReplicaId id) {
-  return job.metadata.name + "-" + api::ToString(id);
+std::string ReplicaName(const api::Job& job, ReplicaId id) { return core::ReplicaName(job, id); }
+
+JsonObject ElasticDlLabels(const std::string& job, std::string_view type, int32_t index) {
+  return {{kAppLabel, kElasticDl},
+          {kEdlJobLabel, job},
+          {kEdlTypeLabel, type},
+          {kEdlIndexLabel, std::to_string(index)}};
 }
 
 std::string SelectorOf(const api::Job& job) {
@@ -129,13 +145,38 @@ Json MakePod(const api::Job& job, ReplicaId id, int32_t attempt, const Settings&
     }
     break;
   }
+  if (const auto& high = job.extensions.high_priority; high && id.role == Role::kWorker) {
+    spec["priorityClassName"] = std::ranges::find(*high, id.index) == high->end() ? "low" : "high";
+  }
   if (!settings.gang_scheduler.empty()) JoinPodGroup(job, id, settings, metadata, spec);
   pod["metadata"] = std::move(metadata);
   pod["spec"] = std::move(spec);
   return pod;
 }
 
+namespace {
+
+// As ElasticDL makes it: with an address of its own, and its labels as annotations too.
+Json ElasticDlService(const api::Job& job, ReplicaId id) {
+  const int32_t port = core::ElasticDlPort(id.role);
+  const JsonObject theirs = ElasticDlLabels(job.metadata.name, api::LowerName(id.role), id.index);
+  return JsonObject{
+      {"apiVersion", "v1"},
+      {"kind", "Service"},
+      {"metadata", JsonObject{{"name", ReplicaName(job, id)},
+                              {"namespace", job.metadata.name_space},
+                              {"labels", Labels(job, id)},
+                              {"annotations", theirs},
+                              {"ownerReferences", JsonArray{OwnerReference(job)}}}},
+      {"spec", JsonObject{{"selector", theirs},
+                          {"ports", JsonArray{JsonObject{{"port", port}, {"targetPort", port}}}},
+                          {"publishNotReadyAddresses", true}}}};
+}
+
+}  // namespace
+
 Json MakeService(const api::Job& job, ReplicaId id) {
+  if (IsElasticDl(job)) return ElasticDlService(job, id);
   JsonArray ports;
   std::set<std::pair<int64_t, std::string>> seen;
   const Json* container = api::TensorFlowContainer(job.spec.replicas.at(id.role).pod_template);

@@ -1,5 +1,6 @@
 // The objects that a TFJob becomes on a cluster: pods and services, named, labelled and owned as
-// training-operator v1.9 does.
+// training-operator v1.9 does. Those of a job in ElasticDL's dialect are named as ElasticDL names
+// them, and carry its labels beside ours.
 //
 // Pure: from values to JSON. The pod template passes through as written, but for what a replica
 // needs to be one: docs/differences.md lists what differs from v1.9 and why.
@@ -19,6 +20,12 @@ inline constexpr std::string_view kJobLabel = "training.kubeflow.org/job-name";
 inline constexpr std::string_view kTypeLabel = "training.kubeflow.org/replica-type";
 inline constexpr std::string_view kIndexLabel = "training.kubeflow.org/replica-index";
 inline constexpr std::string_view kRoleLabel = "training.kubeflow.org/job-role";
+// ElasticDL's own.
+inline constexpr std::string_view kAppLabel = "app";
+inline constexpr std::string_view kElasticDl = "elasticdl";
+inline constexpr std::string_view kEdlJobLabel = "elasticdl-job-name";
+inline constexpr std::string_view kEdlTypeLabel = "elasticdl-replica-type";
+inline constexpr std::string_view kEdlIndexLabel = "elasticdl-replica-index";
 inline constexpr std::string_view kAttemptLabel = "trainyard.dev/attempt";
 // On a pod until its ending is in the status of its job, so that no ending is missed.
 inline constexpr std::string_view kFinalizer = "trainyard.dev/observed";
@@ -31,6 +38,9 @@ struct Settings {
 
 // Of the pod and of the service in front of it.
 std::string ReplicaName(const api::Job& job, api::ReplicaId id);
+
+// What ElasticDL labels a part of a job with; `type` is a role's lower name, or edl-master.
+base::JsonObject ElasticDlLabels(const std::string& job, std::string_view type, int32_t index);
 
 // Selects what is the job's: its pods, its services.
 std::string SelectorOf(const api::Job& job);

@@ -102,6 +102,46 @@ TEST(MakeService, HasEveryPortOfTheContainerOnceAndUnderAName) {
             R"({"name":"tfjob-port","port":2222}])");
 }
 
+api::Job ElasticDlJob() {
+  api::Job job = MakeJob();
+  job.extensions.dialect = api::Dialect::kElasticDl;
+  return job;
+}
+
+TEST(ElasticDl, PodsHaveItsNamesItsLabelsAndItsAddresses) {
+  const Json pod = MakePod(ElasticDlJob(), {Role::kWorker, 1}, 0, {.cluster_domain = "c.local"});
+  EXPECT_EQ(Compact(pod, {"metadata", "name"}), "\"mnist-edljob-worker-1\"");
+  const Json& labels = pod.at("metadata").at("labels");
+  EXPECT_EQ(base::StringOr(labels, "app"), "elasticdl");
+  EXPECT_EQ(base::StringOr(labels, "elasticdl-job-name"), "mnist");
+  EXPECT_EQ(base::StringOr(labels, "elasticdl-replica-type"), "worker");
+  EXPECT_EQ(base::StringOr(labels, "elasticdl-replica-index"), "1");
+  EXPECT_EQ(base::StringOr(labels, "training.kubeflow.org/job-name"), "mnist");
+  const std::string text = base::CompactJson(pod);
+  EXPECT_NE(text.find(R"(\"mnist-edljob-worker-0:3333\")"), std::string::npos) << text;
+}
+
+TEST(ElasticDl, ServicesHaveAnAddressAndOnePort) {
+  const Json service = MakeService(ElasticDlJob(), {Role::kWorker, 1});
+  const std::string labels =
+      R"({"app":"elasticdl","elasticdl-job-name":"mnist","elasticdl-replica-type":"worker",)"
+      R"("elasticdl-replica-index":"1"})";
+  EXPECT_EQ(Compact(service, {"metadata", "name"}), "\"mnist-edljob-worker-1\"");
+  EXPECT_EQ(Compact(service, {"metadata", "annotations"}), labels);
+  EXPECT_EQ(Compact(service, {"spec"}),
+            R"({"selector":)" + labels +
+                R"(,"ports":[{"port":3333,"targetPort":3333}],"publishNotReadyAddresses":true})");
+}
+
+TEST(MakePod, GivesEachWorkerThePriorityThatTheJobSays) {
+  api::Job job = MakeJob();
+  job.extensions.high_priority = {1};
+  EXPECT_EQ(Compact(MakePod(job, {Role::kWorker, 0}, 0, {}), {"spec", "priorityClassName"}),
+            "\"low\"");
+  EXPECT_EQ(Compact(MakePod(job, {Role::kWorker, 1}, 0, {}), {"spec", "priorityClassName"}),
+            "\"high\"");
+}
+
 TEST(Gang, JoinsVolcanoByAnnotationAndOthersByLabel) {
   const Json volcano = MakePod(MakeJob(), {Role::kWorker, 0}, 0, {.gang_scheduler = "Volcano"});
   EXPECT_EQ(Compact(volcano, {"spec", "schedulerName"}), "\"volcano\"");

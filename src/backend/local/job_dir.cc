@@ -116,7 +116,8 @@ Result<RunFile> JobDir::LoadRun() const {
               .directory = base::StringOr(json, "directory"),
               .output = base::StringOr(json, "output"),
               .first_port = static_cast<int32_t>(base::IntOr(json, "firstPort")),
-              .hang_seconds = base::IntOr(json, "hangSeconds")};
+              .hang_seconds = base::IntOr(json, "hangSeconds"),
+              .master_port = static_cast<int32_t>(base::IntOr(json, "masterPort"))};
   if (const Json* ports = base::Find(json, "ports"); ports && ports->is_array()) {
     for (const Json& port : ports->get_array()) {
       if (port.is_int64()) run.ports.push_back(static_cast<int32_t>(port.get_int64()));
@@ -135,6 +136,7 @@ Result<> JobDir::SaveRun(const RunFile& run) const {
                                                        {"output", run.output},
                                                        {"firstPort", run.first_port},
                                                        {"hangSeconds", run.hang_seconds},
+                                                       {"masterPort", run.master_port},
                                                        {"ports", std::move(ports)}}));
 }
 

@@ -10,6 +10,7 @@
 //                         ports env           the env file, readable by the owner alone
 //                         logs/ROLE-N.log   one file a replica, attempts marked
 //                         endings/ROLE-N.ATTEMPT  how each incarnation ended, written by its guard
+//                         ledger/       of an elastic job: what was handed out, and what is done
 //                         output/ checkpoints/ tensorboard/   the user's
 //
 // Only the holder of the lock writes; everybody may read at any time, after a crash too.
@@ -38,6 +39,7 @@ struct RunFile {
   int32_t first_port = 0;      // -p: first of a range; 0: leased
   int64_t hang_seconds = 0;    // --hang-restart; 0: hangs are told, not acted on
   std::vector<int32_t> ports;  // in the order of the replicas, as last leased
+  int32_t master_port = 0;     // of the master of an elastic job's data; 0: not leased yet
   bool operator==(const RunFile&) const = default;
 };
 
@@ -59,7 +61,8 @@ class JobDir {
   base::Result<api::Job> LoadJob() const;  // spec and status
   base::Result<> SaveJob(const api::Job& job) const;
   api::JobStatus LoadStatus() const;  // empty when there is none yet
-  // Durably: it survives a crash of the machine; needed before a deed that rests on a counter in it.
+  // Durably: it survives a crash of the machine; needed before a deed that rests on a counter in
+  // it.
   base::Result<> SaveStatus(const api::JobStatus& status, bool durably = true) const;
   base::Result<RunFile> LoadRun() const;
   base::Result<> SaveRun(const RunFile& run) const;

@@ -104,6 +104,8 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api:
   // Orphans of a killed guard come to us.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   out->guard_program_ = TRY(io::HelperProgram("trainyard-guard"));
+  // Missed now, while the job can still be refused.
+  if (job.extensions.elastic) TRY(io::HelperProgram("trainyard-master"));
   out->run_ = TRY(out->dir_.LoadRun());
   if (io::Exists(out->dir_.File("env"))) {
     for (auto& [name, value] : TRY(base::ParseEnvFile(TRY(io::ReadFile(out->dir_.File("env")))))) {
@@ -142,6 +144,10 @@ Result<> LocalBackend::LeasePortsFor(const api::Job& job) {
     if (fresh.empty()) return {};
     const std::vector<int32_t> added = TRY(leases_.LeaseMore(fresh.size()));
     for (size_t i = 0; i < fresh.size(); ++i) ports_[fresh[i]] = added[i];
+  }
+  if (job.extensions.elastic && !master_port_leased_) {
+    run_.master_port = TRY(leases_.LeaseOne(run_.master_port));
+    master_port_leased_ = true;
   }
   run_.ports.clear();
   for (ReplicaId id : all) run_.ports.push_back(ports_[id]);
@@ -304,6 +310,9 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   if (users_descriptors_) {
     spawn.argv.insert(spawn.argv.end(), {"--descriptors", std::to_string(users_descriptors_)});
   }
+  for (const Mount& mount : command.mounts) {
+    spawn.argv.insert(spawn.argv.end(), {"--mount", mount.from, mount.to});
+  }
   spawn.argv.push_back("--");
   spawn.argv.insert(spawn.argv.end(), command.argv.begin(), command.argv.end());
   auto guard = io::Start(spawn);
@@ -388,7 +397,7 @@ void LocalBackend::End(Incarnation& incarnation, core::Ending ending) {
 // Children of ours that are no guards came from a killed guard. Killed until none is left: what
 // they started comes to us when they die.
 void LocalBackend::KillOrphans() {
-  std::unordered_set<pid_t> guards;
+  std::unordered_set<pid_t> guards = {spared_};
   for (const auto& [key, incarnation] : incarnations_) {
     if (incarnation.guard) guards.insert(incarnation.guard);
   }
@@ -457,6 +466,11 @@ void LocalBackend::AbortTraining(const std::string& words) {
     kill(incarnation.program, SIGABRT);
     kill(incarnation.program, SIGCONT);  // a stopped process would not see it
   }
+}
+
+base::Duration LocalBackend::GraceOf(ReplicaId id, int32_t attempt) const {
+  const auto it = incarnations_.find(Key{id, attempt});
+  return std::chrono::milliseconds(it == incarnations_.end() ? 0 : it->second.grace_ms);
 }
 
 bool LocalBackend::AnyAlive() const {

@@ -54,6 +54,13 @@ class LocalBackend : public Backend {
   // Ports for a job whose shape has changed; those of unchanged replicas stay.
   base::Result<> LeasePortsFor(const api::Job& job);
 
+  // A child of ours that is no guard, and not one that a killed guard left either; 0: none.
+  void Spare(pid_t child) { spared_ = child; }
+  // Who inherits this holds the job's lock too.
+  int lock_fd() const { return lock_.fd(); }
+  // How long this incarnation may take to end once it is asked to.
+  base::Duration GraceOf(api::ReplicaId id, int32_t attempt) const;
+
   // What the user should know and nothing rests on, since the last time: "the CPU limit is not
   // enforced".
   std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
@@ -114,7 +121,9 @@ class LocalBackend : public Backend {
   RunFile run_;
   std::map<api::ReplicaId, int32_t> ports_;
   PortLeases leases_;
+  bool master_port_leased_ = false;
   std::map<Key, Incarnation> incarnations_;
+  pid_t spared_ = 0;
   api::Progress progress_;
   std::vector<std::string> notices_;
   Enforcer enforcer_;

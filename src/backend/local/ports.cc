@@ -76,6 +76,11 @@ Result<std::vector<int32_t>> PortLeases::LeaseMore(size_t count) {
   return ports;
 }
 
+Result<int32_t> PortLeases::LeaseOne(int32_t preferred) {
+  if (preferred > 0 && Take(preferred)) return preferred;
+  return TRY(LeaseMore(1)).front();
+}
+
 Result<std::vector<int32_t>> PortLeases::Lease(size_t count, int32_t first,
                                                const std::vector<int32_t>& preferred) {
   // All as before, or all new: a job that keeps half of its addresses is harder to follow than one

@@ -23,6 +23,8 @@ class PortLeases {
   // if one is in use. `preferred` are taken again if all of them are still free.
   base::Result<std::vector<int32_t>> Lease(size_t count, int32_t first,
                                            const std::vector<int32_t>& preferred);
+  // One more: `preferred` if it is free.
+  base::Result<int32_t> LeaseOne(int32_t preferred);
   // `count` more, wherever they are free.
   base::Result<std::vector<int32_t>> LeaseMore(size_t count);
 

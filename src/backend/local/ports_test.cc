@@ -30,6 +30,19 @@ TEST(PortLeases, AreTakenAgainOnceTheirHolderIsGone) {
   EXPECT_EQ(third.Lease(2, 0, *ports), ports);
 }
 
+TEST(PortLeases, OfOneIsThePreferredIfItIsFree) {
+  auto first = std::make_optional<PortLeases>();
+  const auto port = first->LeaseOne(0);
+  ASSERT_TRUE(port);
+  PortLeases second;
+  const auto other = second.LeaseOne(*port);
+  ASSERT_TRUE(other);
+  EXPECT_NE(*other, *port);  // it is held
+  first.reset();
+  PortLeases third;
+  EXPECT_EQ(third.LeaseOne(*port), port);
+}
+
 TEST(PortLeases, OfARangeAreThoseOrNone) {
   PortLeases one, other;
   const auto ports = one.LeaseMore(1);

@@ -7,6 +7,8 @@
 
 #include "base/json.h"
 #include "base/strings.h"
+#include "core/dialect.h"
+#include "core/elastic.h"
 #include "core/tf_config.h"
 #include "io/process.h"
 
@@ -60,7 +62,7 @@ std::string Expand(std::string_view text, const EnvList& env) {
 
 // The fields of a pod that a process on this machine has, too.
 std::string FieldRef(const std::string& path, const api::Job& job, ReplicaId id) {
-  if (path == "metadata.name") return job.metadata.name + "-" + api::ToString(id);
+  if (path == "metadata.name") return core::ReplicaName(job, id);
   if (path == "metadata.namespace") return job.metadata.name_space;
   if (path == "status.podIP" || path == "status.hostIP") return "127.0.0.1";
   return "";
@@ -101,6 +103,22 @@ EnvList OwnEnv(const ReplicaContext& context, ReplicaId id, int32_t attempt) {
   };
 }
 
+// As ElasticDL and DLRover have it, so that their clients find the master of the data.
+void AddElastic(const ReplicaContext& context, ReplicaId id, int32_t attempt, EnvList& env) {
+  if (!context.job.extensions.elastic) return;
+  const std::string master = fmt::format("127.0.0.1:{}", context.run.master_port);
+  const EnvList elastic = {
+      {"MASTER_ADDR", master},
+      {"DLROVER_MASTER_ADDR", master},
+      {"WORKER_ID", std::to_string(core::WorkerNumber(id, attempt))},
+      {"WORKER_NUM", std::to_string(api::ReplicasOf(context.job.spec, api::Role::kWorker))},
+      {"WORKER_TYPE", std::string(api::LowerName(id.role))},
+      {"MY_POD_IP", "127.0.0.1"},
+      {"RELAUNCHED_POD", attempt > 0 ? "true" : "false"},
+  };
+  env.insert(env.end(), elastic.begin(), elastic.end());
+}
+
 // GPUs are shared out one a replica, in the order of the replicas.
 void AddGpu(const ReplicaContext& context, ReplicaId id, EnvList& env) {
   const size_t gpus = io::ListDir("/proc/driver/nvidia/gpus").size();
@@ -129,12 +147,33 @@ std::vector<ReplicaId> ReplicasInOrder(const api::JobSpec& spec) {
   return out;
 }
 
+std::vector<Mount> MountsOf(const Json& pod_template) {
+  std::vector<Mount> out;
+  const Json& volumes = base::At(base::At(pod_template, "spec"), "volumes");
+  const Json* container = api::TensorFlowContainer(pod_template);
+  const Json* mounts = container ? base::Find(*container, "volumeMounts") : nullptr;
+  if (!volumes.is_array() || !mounts || !mounts->is_array()) return out;
+  for (const Json& mount : mounts->get_array()) {
+    for (const Json& volume : volumes.get_array()) {
+      const std::string path = base::StringOr(base::At(volume, "hostPath"), "path");
+      if (path.empty() || base::StringOr(volume, "name") != base::StringOr(mount, "name")) continue;
+      const std::string below = base::StringOr(mount, "subPath");
+      out.push_back(
+          {below.empty() ? path : path + "/" + below, base::StringOr(mount, "mountPath")});
+    }
+  }
+  return out;
+}
+
 Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t attempt) {
   const api::Job& job = context.job;
-  const Json* container = api::TensorFlowContainer(job.spec.replicas.at(id.role).pod_template);
+  const Json& pod_template = job.spec.replicas.at(id.role).pod_template;
+  const Json* container = api::TensorFlowContainer(pod_template);
   if (!container) return base::Invalid("no container named tensorflow");
   Command out;
+  if (job.extensions.dialect == api::Dialect::kElasticDl) out.mounts = MountsOf(pod_template);
   out.added = OwnEnv(context, id, attempt);
+  AddElastic(context, id, attempt, out.added);
   AddGpu(context, id, out.added);
   AddTemplateEnv(*container, job, id, out.added);
   const auto address = [&](ReplicaId other) {

@@ -11,6 +11,7 @@
 
 #include "api/tfjob.h"
 #include "backend/local/job_dir.h"
+#include "base/json.h"
 #include "base/result.h"
 
 namespace backend::local {
@@ -25,11 +26,21 @@ struct ReplicaContext {
   const EnvList& env_file;
 };
 
+// A path of this machine that a replica sees at another path, and nobody else does.
+struct Mount {
+  std::string from, to;
+  bool operator==(const Mount&) const = default;
+};
+
 struct Command {
   std::vector<std::string> argv;
   EnvList added;  // on top of the inherited environment, in order; later entries win
   std::string directory;
+  std::vector<Mount> mounts;  // of ElasticDL's jobs, whose option for it means this machine
 };
+
+// The hostPath volumes of a pod template that its container mounts.
+std::vector<Mount> MountsOf(const base::Json& pod_template);
 
 base::Result<Command> CommandOf(const ReplicaContext& context, api::ReplicaId id, int32_t attempt);
 

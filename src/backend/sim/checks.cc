@@ -48,7 +48,8 @@ bool Checks::Decides(ReplicaId id) const {
   const bool led = ReplicasOf(job.spec, Role::kChief) + ReplicasOf(job.spec, Role::kMaster) > 0;
   if (led) return id.role == Role::kChief || id.role == Role::kMaster;
   return id.role == Role::kWorker &&
-         (id.index == 0 || job.spec.success_policy == api::SuccessPolicy::kAllWorkers);
+         (id.index == 0 || job.spec.success_policy == api::SuccessPolicy::kAllWorkers ||
+          (world_.view().data && world_.view().data->registered));
 }
 
 Checks::Sort Checks::SortOf(const Incarnation& one) const {
@@ -57,7 +58,12 @@ Checks::Sort Checks::SortOf(const Incarnation& one) const {
   const auto policy = it == world_.stored.spec.replicas.end() ? api::RestartPolicy::kNever
                                                               : it->second.restart_policy;
   if (!ending.disruption.empty() || ending.code == 42) return Sort::kDisruption;
+  if (world_.stored.extensions.elastic && one.state.id.role == Role::kWorker &&
+      ending.memory_limit_by.empty() && (ending.code == 137 || ending.code == 143)) {
+    return Sort::kDisruption;
+  }
   if (ending.code == 0) {
+    if (IsMisled(one) && world_.view().data->todo > 0) return Sort::kDisruption;
     const bool again =
         policy == api::RestartPolicy::kAlways && !Decides(one.state.id) && !InGang(one.state.id);
     return again ? Sort::kRetryable : Sort::kFine;
@@ -70,6 +76,12 @@ Checks::Sort Checks::SortOf(const Incarnation& one) const {
     default:
       return Sort::kRetryable;
   }
+}
+
+bool Checks::IsMisled(const Incarnation& one) const {
+  const auto& data = world_.view().data;
+  return data && data->registered && !data->complete &&
+         data->misled.contains({one.state.id, one.state.attempt});
 }
 
 std::vector<Checks::Bad> Checks::BadEndings(std::optional<ReplicaId> id, int32_t attempt) const {
@@ -100,7 +112,8 @@ void Checks::Publishing(const api::JobStatus& after) {
     const int32_t attempt = UnitIn(after, id).attempt;
     const bool done = std::ranges::any_of(world_.all, [&](const Incarnation& one) {
       return one.state.id == id && one.state.attempt == attempt && !one.live &&
-             one.state.ending->code == 0 && !one.stop_asked;
+             one.state.ending->code == 0 && !one.stop_asked && !IsMisled(one) &&
+             !(world_.view().data && world_.view().data->unheard.contains({id, attempt}));
     });
     if (!done) Found(api::ToString(id) + " counts as completed without having ended well");
   }
@@ -359,6 +372,15 @@ void Checks::CheckSucceeded(const api::JobStatus& after) {
       }
     }
   }
+  const auto& data = world_.view().data;
+  if (!data || !data->registered) return;
+  if (!after.shards || after.shards->complete != data->complete ||
+      after.shards->records_left != data->records_left) {
+    Found("the status does not say how much data was left");
+  }
+  if (!data->complete && std::ranges::none_of(world_.all, &Incarnation::stops_early)) {
+    Found("succeeded with data left, and nobody wanted it so");
+  }
 }
 
 // ---- What is done ----
@@ -470,7 +492,7 @@ void Checks::TurnOver(const controller::Turn& turn, bool undisturbed) {
     old_lives |=
         one.live && one.state.id.role != Role::kEvaluator &&
         (!InRange(one.state.id) || one.state.attempt != UnitIn(status, one.state.id).attempt);
-    if (one.live && !one.state.deleting && !InRange(one.state.id)) {
+    if (one.live && !one.state.deleting && !one.state.leaving && !InRange(one.state.id)) {
       Found(one.state.incarnation + " was scaled away and is left running");
     }
   }
@@ -497,6 +519,7 @@ void Checks::AtEnd() {
   const api::Job& job = world_.stored;
   if (!api::IsTerminal(job.status)) return Found("the job never ends");
   const bool must_end = policy_.end_leftovers || job.extensions.end_leftovers ||
+                        job.extensions.elastic ||
                         job.spec.run_policy.clean_pod_policy != api::CleanPodPolicy::kNone;
   if (must_end && world_.AnyLive()) Found("replicas outlive the job");
   if (job.spec.run_policy.ttl_seconds_after_finished && !world_.deleted) {

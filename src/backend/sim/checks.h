@@ -45,6 +45,8 @@ class Checks : public Witness {
   bool InRange(api::ReplicaId id) const;
   api::Unit UnitIn(const api::JobStatus& status, api::ReplicaId id) const;
   Sort SortOf(const Incarnation& one) const;
+  // By what was seen, it took something else for the end of the data.
+  bool IsMisled(const Incarnation& one) const;
   bool Decides(api::ReplicaId id) const;
   std::set<api::ReplicaId> Coordinators() const;
   // Who ended badly, without our asking, of this replica (nothing: of the gang) in this attempt.

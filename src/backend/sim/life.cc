@@ -104,6 +104,7 @@ class Living {
         add(Role::kWorker, 1 + random.Below(3));
         if (random.Chance(50)) {
           job.extensions.elastic = api::Elastic{1, 5};
+          if (random.Chance(70)) world_.data.total = world_.data.todo = 1 + random.Below(25);
         } else {
           job.extensions.restart_scope = api::RestartScope::kReplica;
         }

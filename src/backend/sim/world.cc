@@ -56,6 +56,20 @@ void World::Look() {
     one.seen_gone = one.gone;
     one.seen_deleting = one.state.deleting;
   }
+  if (data.total == 0) return;
+  core::DataView& shown = view_.data.emplace();
+  shown.registered = data.registered;
+  shown.complete = data.complete();
+  shown.todo = data.todo;
+  shown.doing = data.doing;
+  shown.done = data.done;
+  shown.records_left = data.total - data.done;
+  shown.records_total = data.total;
+  for (const Incarnation& one : all) {
+    const core::Member who{one.state.id, one.state.attempt};
+    if (one.misled) shown.misled.insert(who);
+    if (one.unheard) shown.unheard.insert(who);
+  }
 }
 
 core::Observed World::Observe(const api::Job&) {
@@ -128,6 +142,12 @@ base::Result<> World::Perform(const api::Job&, const core::Action& action) {
       const bool named = stop->incarnation.empty() ? one.state.id == stop->id
                                                    : one.state.incarnation == stop->incarnation;
       if (!one.live || !named || (one.stop_asked && (stop->graceful || one.kill_asked))) continue;
+      if (stop->finish && !one.state.leaving) {
+        Trace(one.state.incarnation + " may leave");
+        one.state.leaving = true;
+        Schedule(What::kLeave, 30s, static_cast<int32_t>(i));
+        continue;
+      }
       Trace("stop " + one.state.incarnation + (stop->graceful ? "" : " hard"));
       one.stop_asked = one.state.deleting = true;
       one.kill_asked |= !stop->graceful;
@@ -176,7 +196,8 @@ bool World::Happen(const Happening& h) {
     return true;
   }
   if (h.what != What::kUp && h.what != What::kExit && h.what != What::kStopped &&
-      h.what != What::kVanish && h.what != What::kCollect) {
+      h.what != What::kVanish && h.what != What::kCollect && h.what != What::kShard &&
+      h.what != What::kHeard && h.what != What::kLeave) {
     return false;
   }
   Incarnation& one = all[static_cast<size_t>(h.subject)];
@@ -186,7 +207,9 @@ bool World::Happen(const Happening& h) {
       one.state.phase = Phase::kRunning;
       one.state.started = cluster ? std::chrono::floor<std::chrono::seconds>(Wall()) : Wall();
       changed = true;
-      if (kind == Kind::kIndependent) {
+      if (TakesShards(one.state.id)) {
+        Schedule(What::kShard, random.Between(10ms, 5s), h.subject);
+      } else if (kind == Kind::kIndependent) {
         Schedule(What::kExit, random.Between(work / 2, work), h.subject, 0);
       } else if (trained_ && (one.state.id.role == Role::kEvaluator ||
                               (kind == Kind::kServers && Contains(Drivers(), one.state.id)))) {
@@ -198,6 +221,18 @@ bool World::Happen(const Happening& h) {
       if (!one.live || one.state.phase != Phase::kRunning) break;
       one.consequence = h.value == 1;
       End(one, h.value);
+      break;
+    case What::kShard:
+      if (one.live && !one.dying && one.state.phase == Phase::kRunning) TakeShard(h.subject);
+      break;
+    case What::kHeard:
+      one.unheard = false;
+      changed = true;
+      break;
+    case What::kLeave:  // it has had its time
+      if (!one.live || one.stop_asked) break;
+      one.stop_asked = one.state.deleting = changed = true;
+      Schedule(What::kStopped, random.Between(100ms, 10s), h.subject);
       break;
     case What::kStopped:
       if (!one.live) break;
@@ -238,6 +273,15 @@ void World::End(Incarnation& one, int32_t code) {
   Trace(fmt::format("{} ends with {}{}", one.state.incarnation, code,
                     one.consequence ? ", following" : ""));
   changed = true;
+  if (TakesShards(one.state.id)) {
+    // Told of the end, it had trained what it had; else nobody knows.
+    data.doing -= one.shards;
+    (code == 0 && one.misled && data.todo == 0 ? data.done : data.todo) += one.shards;
+    one.shards = 0;
+    one.unheard = true;
+    Schedule(What::kHeard, random.Chance(80) ? Duration(1ms) : random.Between(1ms, 10s),
+             static_cast<int32_t>(&one - all.data()));
+  }
   if (code != 0 || one.stop_asked) Follow(one);
   if (code == 0 && random.Chance(30)) {
     Schedule(What::kCollect, random.Between(1s, 30s), static_cast<int32_t>(&one - all.data()));
@@ -339,6 +383,40 @@ void World::Advance() {
     progressing_ = false;
     saved_ += (now - progressing_since_) / kCheckpointEvery * kCheckpointEvery;
     ++epoch_;
+  }
+}
+
+// A worker reports what it had, and asks for the next.
+void World::TakeShard(int32_t subject) {
+  Incarnation& one = all[static_cast<size_t>(subject)];
+  data.registered = changed = true;
+  data.doing -= one.shards;
+  data.done += std::exchange(one.shards, 0);
+  const auto exits = [&] { Schedule(What::kExit, random.Between(1ms, 2s), subject, 0); };
+  if (one.state.leaving) return exits();
+  if (!data.complete() && random.Chance(4)) {
+    Trace(one.state.incarnation + " takes a cut line for the end");
+    one.misled = true;
+    return exits();
+  }
+  if (!data.complete() && random.Chance(2)) {
+    Trace(one.state.incarnation + " stops early");
+    one.stops_early = true;
+    return exits();
+  }
+  if (data.todo > 0) {
+    --data.todo;
+    ++data.doing;
+    one.shards = 1;
+    Schedule(What::kShard, random.Between(1s, work / 4), subject);
+  } else if (data.complete()) {
+    exits();
+  } else if (random.Chance(40)) {
+    Trace(one.state.incarnation + " is told of the end while others have shards");
+    one.misled = true;
+    exits();
+  } else {
+    Schedule(What::kShard, random.Between(100ms, 5s), subject);
   }
 }
 

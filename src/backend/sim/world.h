@@ -26,6 +26,9 @@ enum class What {
   kStopped,
   kVanish,
   kCollect,
+  kShard,
+  kHeard,
+  kLeave,
   kWorkDone,
   kFault,
   kUser,
@@ -55,8 +58,20 @@ struct Incarnation {
   bool consequence = false;  // ended because of another
   bool observed = false;     // the controller has seen it, and finished that turn
   bool dying = false;        // its process does no work any more
+  int32_t shards = 0;        // that it has
+  bool misled = false;       // takes something else for the end of the data
+  bool stops_early = false;  // of its own accord
+  bool unheard = false;      // has ended, and the master of the data does not know
   // As the controller last saw it.
   bool seen_live = true, seen_gone = false, seen_deleting = false;
+};
+
+// The data of a job of independent workers that take shards of it.
+struct ShardCounts {
+  int32_t total = 0;  // 0: the job has no such data
+  int32_t todo = 0, doing = 0, done = 0;
+  bool registered = false;
+  bool complete() const { return registered && done == total; }
 };
 
 // What the checks want to know of. All called before the thing is done.
@@ -88,6 +103,8 @@ class World : public Backend {
   void TakeAwayAll();
   std::vector<int32_t> Running() const;
   bool AnyLive() const;
+  // What the controller was last shown.
+  const core::Observed& view() const { return view_; }
   // Training goes on while all who are needed are up. To be called when either may have changed.
   void Advance();
   void Trace(const std::string& line);
@@ -99,7 +116,8 @@ class World : public Backend {
 
   Kind kind = Kind::kGang;
   base::Duration work{0};  // of the whole job, or of each independent worker
-  bool lingers = false;    // peers of a gang that is done hang at their exit
+  ShardCounts data;
+  bool lingers = false;  // peers of a gang that is done hang at their exit
 
   base::Time now;
   base::Duration clock_offset{0};
@@ -128,6 +146,10 @@ class World : public Backend {
   void Start(const core::Start& start);
   void Follow(const Incarnation& lost);
   void WorkDone(int32_t subject);
+  void TakeShard(int32_t subject);
+  bool TakesShards(api::ReplicaId id) const {
+    return data.total > 0 && id.role == api::Role::kWorker;
+  }
   bool IsGangMember(const core::ReplicaState& r) const;
   bool IsUp(api::ReplicaId id, std::optional<int32_t> attempt) const;
   std::vector<api::ReplicaId> Drivers() const;

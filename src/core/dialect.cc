@@ -1,0 +1,18 @@
+#include "core/dialect.h"
+
+#include <fmt/core.h>
+
+namespace core {
+
+std::string ReplicaName(const api::Job& job, api::ReplicaId id) {
+  const bool elasticdl = job.extensions.dialect == Dialect::kElasticDl;
+  return fmt::format("{}-{}{}", job.metadata.name, elasticdl ? "edljob-" : "", api::ToString(id));
+}
+
+std::string ElasticDlMaster(const std::string& job) {
+  return fmt::format("elasticdl-{}-master", job);
+}
+
+int32_t ElasticDlPort(api::Role role) { return role == api::Role::kPs ? 2222 : 3333; }
+
+}  // namespace core

@@ -1,0 +1,22 @@
+// What the parts of a job are called in each of the systems whose jobs we run. Pure.
+#pragma once
+
+#include <string>
+
+#include "api/tfjob.h"
+
+namespace core {
+
+using api::Dialect;
+
+// Of a replica, and of the service that others find it by: "mnist-worker-0"; ElasticDL says
+// "mnist-edljob-worker-0".
+std::string ReplicaName(const api::Job& job, api::ReplicaId id);
+
+// Of the pod in which ElasticDL keeps a job, "elasticdl-mnist-master".
+std::string ElasticDlMaster(const std::string& job);
+
+// Where the replicas of a role listen, as ElasticDL has it.
+int32_t ElasticDlPort(api::Role role);
+
+}  // namespace core
