@@ -1,0 +1,93 @@
+#include <fmt/core.h>
+
+#include "backend/cluster/config_map_jobs.h"
+#include "backend/cluster/objects.h"
+#include "cli/elasticdl_job.h"
+#include "core/dialect.h"
+
+namespace cli {
+namespace {
+
+using base::Json;
+using base::JsonArray;
+using base::JsonObject;
+using base::ObjectAt;
+
+// What ElasticDL calls it, so that a job has one master in either's selectors.
+constexpr std::string_view kMasterType = "edl-master";
+constexpr int32_t kMasterPort = 50001;  // as there
+constexpr std::string_view kLedger = "/var/lib/trainyard";
+
+JsonObject Metadata(const EdlJob& job) {
+  const std::string& name = job.job.metadata.name;
+  return {{"name", core::ElasticDlMaster(name)},
+          {"namespace", job.job.metadata.name_space},
+          {"labels", backend::cluster::ElasticDlLabels(name, kMasterType, 0)}};
+}
+
+// The TFJob as it is kept where nothing knows TFJobs.
+Json JobObject(const EdlJob& job) {
+  JsonObject map = backend::cluster::ConfigMapFromJob(api::EncodeJob(job.job)).get_object();
+  JsonObject& labels = ObjectAt(ObjectAt(map, "metadata"), "labels");
+  labels[backend::cluster::kAppLabel] = backend::cluster::kElasticDl;
+  labels[backend::cluster::kEdlJobLabel] = job.job.metadata.name;
+  return map;
+}
+
+Json MasterService(const EdlJob& job) {
+  JsonObject metadata = Metadata(job);
+  const JsonObject labels = metadata["labels"].get_object();
+  metadata["annotations"] = labels;
+  JsonObject port{{"port", kMasterPort}, {"targetPort", kMasterPort}};
+  JsonObject out{{"apiVersion", "v1"},
+                 {"kind", "Service"},
+                 {"metadata", std::move(metadata)},
+                 {"spec", JsonObject{{"selector", labels}, {"ports", JsonArray{std::move(port)}}}}};
+  job.changes.ChangeService(out);
+  return out;
+}
+
+JsonObject MasterContainer(const EdlJob& job) {
+  const std::string& name = job.job.metadata.name;
+  JsonObject out{
+      {"name", core::ElasticDlMaster(name)},
+      {"image", job.master.image},
+      {"imagePullPolicy", job.master.image_pull_policy},
+      {"args",
+       JsonArray{Json("master"), Json(name), Json("--namespace=" + job.job.metadata.name_space)}},
+      {"ports", JsonArray{JsonObject{{"containerPort", kMasterPort}}}},
+      {"volumeMounts", JsonArray{JsonObject{{"name", "ledger"}, {"mountPath", kLedger}}}},
+      {"securityContext",
+       JsonObject{{"allowPrivilegeEscalation", false},
+                  {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};
+  JsonObject& resources = ObjectAt(out, "resources");
+  if (!job.master.requests.empty()) resources["requests"] = job.master.requests;
+  if (!job.master.limits.empty()) resources["limits"] = job.master.limits;
+  return out;
+}
+
+Json MasterPod(const EdlJob& job) {
+  JsonObject spec{
+      // Started again in its place, it finds what it has handed out.
+      {"restartPolicy", "OnFailure"},
+      {"terminationGracePeriodSeconds", 10},
+      {"securityContext", JsonObject{{"runAsNonRoot", true},
+                                     {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
+      {"containers", JsonArray{MasterContainer(job)}},
+      {"volumes", JsonArray{JsonObject{{"name", "ledger"}, {"emptyDir", JsonObject()}}}}};
+  if (!job.master.priority_class.empty()) spec["priorityClassName"] = job.master.priority_class;
+  JsonObject out{{"apiVersion", "v1"},
+                 {"kind", "Pod"},
+                 {"metadata", Metadata(job)},
+                 {"spec", std::move(spec)}};
+  job.changes.ChangePod(kMasterType, out);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Json> EdlObjects(const EdlJob& job) {
+  return {JobObject(job), MasterService(job), MasterPod(job)};
+}
+
+}  // namespace cli
