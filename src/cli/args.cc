@@ -85,6 +85,10 @@ Result<std::string> Args::OneOf(std::string_view flag, std::string_view fallback
 Result<Args> Parse(const Command& command, const std::vector<std::string>& words) {
   const std::vector<const Flag*> flags = AllFlags(command);
   Args args;
+  if (command.reads_words) {
+    args.rest_ = words;
+    return args;
+  }
   const auto set = [&](const Flag& flag, const std::string& shown,
                        std::optional<std::string> inline_value, size_t& i) -> Result<> {
     if (flag.value.empty()) {
@@ -142,6 +146,10 @@ Result<Args> Parse(const Command& command, const std::vector<std::string>& words
 }
 
 std::string Usage(const Command& command) {
+  if (command.reads_words) {
+    return fmt::format("usage: trainyard {} {}\n\n{}\n", command.name, command.operands,
+                       command.summary);
+  }
   std::string out =
       fmt::format("usage: trainyard {} [flags] {}{}\n\n{}\n\nflags:\n", command.name,
                   command.operands, command.takes_rest ? " [-- ARGS]" : "", command.summary);

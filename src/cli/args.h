@@ -32,6 +32,7 @@ struct Command {
   int most_operands = 1;
   bool takes_rest = false;  // words after -- are the script's
   int (*run)(const Args&) = nullptr;
+  bool reads_words = false;  // it has a parser of its own: every word is in rest()
 };
 
 // What was typed after the command's name.

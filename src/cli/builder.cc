@@ -1,8 +1,12 @@
 #include "cli/builder.h"
 
+#include <cstdio>
+
 #include <fmt/core.h>
 
 #include "base/strings.h"
+#include "cli/cluster.h"
+#include "cli/refuse.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -43,6 +47,23 @@ std::vector<std::string> Builder::Build(const std::string& image, const std::str
 
 std::vector<std::string> Builder::Push(const std::string& image) const {
   return {path_, "push", image};
+}
+
+Result<> RunBuilder(const std::vector<std::string>& words) {
+  fmt::print("{}\n", base::Join(words, " "));
+  std::fflush(stdout);  // before what the builder writes
+  const int status = TRY(
+      io::RunInSight({.argv = words, .env = io::Environment()}, [] { return Interrupted() != 0; }));
+  if (status == 0) return {};
+  return std::unexpected(
+      base::Error(base::ErrorKind::kUnavailable,
+                  fmt::format("{} {} failed with exit status {}", words[0], words[1], status)));
+}
+
+int NotBuilt(const base::Error& error) {
+  Refuse(error);
+  if (Interrupted()) return 128 + Interrupted();
+  return error.kind() == base::ErrorKind::kUnavailable ? 1 : kRefused;
 }
 
 }  // namespace cli

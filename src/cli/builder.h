@@ -26,4 +26,9 @@ class Builder {
   std::string path_;
 };
 
+// Runs one of these command lines in the user's sight. kUnavailable: it failed.
+base::Result<> RunBuilder(const std::vector<std::string>& words);
+// Says why there is no image; the exit status.
+int NotBuilt(const base::Error& error);
+
 }  // namespace cli

@@ -88,11 +88,12 @@ class FollowedLogs : public LogSource {
       server_.Poll(std::max(base::Duration(1000), std::min(until - now, kMoment)));
       out = logs_.Take();
     } while (out.empty() && io::Now() < until);
-    if (follow_.synced()) trouble_since_.reset();
-    if (!follow_.trouble().empty()) {
-      if (!trouble_since_) trouble_since_ = io::Now();
-      if (io::Now() - *trouble_since_ > kPatience)
-        return std::unexpected(Error(ErrorKind::kUnavailable, follow_.trouble()));
+    if (follow_.trouble().empty()) {
+      trouble_since_.reset();
+    } else if (!trouble_since_) {
+      trouble_since_ = io::Now();
+    } else if (out.empty() && io::Now() - *trouble_since_ > kPatience) {
+      return std::unexpected(Error(ErrorKind::kUnavailable, follow_.trouble()));
     }
     const bool over = follow_.over() || (follow_.synced() && !follow_.job());
     ended_ = over && out.empty() && logs_.ended(follow_.pods());

@@ -14,6 +14,7 @@ int RenderCommand(const Args& args);
 int ResumeCommand(const Args& args);
 int PsCommand(const Args& args);
 int GetCommand(const Args& args);
+int AuditCommand(const Args& args);
 int EventsCommand(const Args& args);
 int LogsCommand(const Args& args);
 int TopCommand(const Args& args);
@@ -34,6 +35,7 @@ int UninstallCommand(const Args& args);
 int OperatorCommand(const Args& args);
 int PackageCommand(const Args& args);
 int TfSpawnerCommand(const Args& args);
+int ElasticDlCommand(const Args& args);
 int MasterCommand(const Args& args);
 int SweepCommand(const Args& args);
 int CompletionCommand(const Args& args);
@@ -45,7 +47,7 @@ const std::vector<Command>& Commands();
 std::vector<Flag> SweptRunFlags();
 
 // The whole program: argv to exit status. Called by the name of a system whose command line we
-// take, tf-spawner, it is that command.
+// take, tf-spawner or elasticdl, it is that command.
 int Main(const std::string& program, std::vector<std::string> words);
 
 }  // namespace cli

@@ -91,6 +91,12 @@ LiveModel Display::Model(const api::Job& job, const Scene& scene, const LogView&
     if (auto last = lines.last(id)) row.since_output = now - *last;
     model.rows.push_back(std::move(row));
   }
+  if (const auto& shards = job.status.shards; shards && shards->records_total > 0) {
+    model.records_total = shards->records_total;
+    model.records_done = shards->records_total - shards->records_left;
+    model.percent = job.status.progress.percent;
+    model.eta = job.status.progress.remaining;
+  }
   model.losses = losses_;
   model.restarts = job.status.restarts + job.status.disruptions;
   model.note = note_;

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "events/crc32c.h"
+#include "base/crc32c.h"
 #include "io/terminal.h"
 
 namespace cli {
@@ -26,7 +26,7 @@ std::string Header(const api::Job& job, const std::string& where, const std::str
   const io::Terminal terminal = io::TerminalOf(1);
   const std::string dot = terminal.unicode ? " · " : " - ";
   std::string out = job.metadata.name + dot + where + dot + Shape(job.spec);
-  if (!code.empty()) out += dot + fmt::format("code {:08x}", events::Crc32c(code));
+  if (!code.empty()) out += dot + fmt::format("code {:08x}", base::Crc32c(code));
   if (!with.empty()) out += dot + with;
   return terminal.colour ? fmt::format("\x1b[1m{}\x1b[0m\n", out) : out + "\n";
 }

@@ -45,6 +45,10 @@ Row RowOf(const Listing& job, base::Time now) {
   if (status.verdict && status.verdict->result != "succeeded") row.note = status.verdict->cause;
   if (row.state == "Interrupted") row.note = "its supervisor is gone: trainyard resume " + job.name;
   if (row.note.empty()) {
+    if (status.shards && status.shards->records_total > 0) {
+      const int64_t done = status.shards->records_total - status.shards->records_left;
+      row.note = fmt::format("records {}/{}  ", done, status.shards->records_total);
+    }
     for (const auto& [name, value] : status.progress.metrics) {
       if (name == "loss" || name == "accuracy") row.note += fmt::format("{} {:.4g}  ", name, value);
     }

@@ -105,6 +105,9 @@ std::vector<std::string> Parts(const LiveModel& model, bool unicode, bool bar) {
     parts.push_back(part);
   }
   if (model.eta) parts.push_back("ETA " + base::FormatDuration(*model.eta));
+  if (model.records_total > 0) {
+    parts.push_back(fmt::format("records {}/{}", model.records_done, model.records_total));
+  }
   parts.push_back(fmt::format("restarts {}", model.restarts));
   if (!model.note.empty()) parts.push_back(model.note);
   return parts;

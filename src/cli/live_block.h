@@ -26,6 +26,8 @@ struct LiveModel {
   std::optional<double> percent;
   std::optional<base::Duration> eta;
   std::vector<double> losses;  // over time, for the sparkline
+  // Of data in shards; nothing done and nothing there: the job has none.
+  int64_t records_done = 0, records_total = 0;
   int restarts = 0;
   std::string note;  // "stopping: Ctrl-C again to kill at once"
 };

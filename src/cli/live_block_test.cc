@@ -77,6 +77,11 @@ TEST(RenderLine, SaysTheSameForPipes) {
             "worker/0 step 412 loss 0.2914 - 41% - ETA 38s - restarts 0");
 }
 
+TEST(RenderLine, TellsOfRecordsWhereThereAreSome) {
+  LiveModel model{.percent = 48.0, .records_done = 7200, .records_total = 15000};
+  EXPECT_EQ(RenderLine(model, false), "48% - records 7200/15000 - restarts 0");
+}
+
 TEST(Elide, CutsWholeCharacters) {
   EXPECT_EQ(Elide("▁▂▃", 2), "▁▂");
   EXPECT_EQ(Elide("abc", 3), "abc");

@@ -133,7 +133,18 @@ class JobHere : public PlacedJob {
     ProcessMeter meter;
     meter.Measure(guards, io::Now());
     poll(nullptr, 0, kMeasureMs);
-    return meter.Measure(guards, io::Now());
+    std::map<ReplicaId, Used> out = meter.Measure(guards, io::Now());
+    const Json* shards = base::Find(answer, "shards");
+    for (auto& [id, used] : out) {
+      const Json* own = shards ? base::Find(*shards, api::ToString(id)) : nullptr;
+      if (!own) continue;
+      used.sharing =
+          Sharing{.doing = base::IntOr(*own, "doing"), .done = base::IntOr(*own, "done")};
+      if (const Json* rate = base::Find(*own, "recordsPerSecond"); rate && rate->is_number()) {
+        used.sharing->records_per_second = rate->to_number<double>();
+      }
+    }
+    return out;
   }
 
   Result<> Scale(api::Role role, int32_t count) override {

@@ -11,7 +11,8 @@ namespace cli {
 namespace {
 
 constexpr std::string_view kVersion = "0.1.0";
-constexpr std::string_view kTfSpawner = "tf-spawner";
+// Systems whose command lines we take, by the program's own name too.
+constexpr std::string_view kOtherNames[] = {"tf-spawner", "elasticdl"};
 
 std::string Overview() {
   std::string out =
@@ -29,7 +30,9 @@ std::string Overview() {
 
 int Main(const std::string& program, std::vector<std::string> words) {
   setvbuf(stdout, nullptr, _IOLBF, 0);  // also in a pipe: what is done takes its time to be done
-  if (io::BaseName(program) == kTfSpawner) words.insert(words.begin(), std::string(kTfSpawner));
+  for (std::string_view other : kOtherNames) {
+    if (io::BaseName(program) == other) words.insert(words.begin(), std::string(other));
+  }
   if (words.empty()) {
     fmt::print(stderr, "{}", Overview());
     return kRefused;

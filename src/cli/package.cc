@@ -4,13 +4,11 @@
 // how files are left out differs between builders, and an .env file must not be in an image because
 // of that. A directory with a Dockerfile of its own is built as its author meant it.
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 #include <fmt/core.h>
 
-#include "base/strings.h"
 #include "cli/builder.h"
 #include "cli/cluster.h"
 #include "cli/code_files.h"
@@ -18,7 +16,6 @@
 #include "cli/recipe.h"
 #include "cli/refuse.h"
 #include "io/files.h"
-#include "io/process.h"
 
 namespace cli {
 namespace {
@@ -85,18 +82,6 @@ Result<> CopyCode(const std::string& from, const std::string& to) {
   return {};
 }
 
-// Runs a builder in the user's sight.
-Result<> Run(const std::vector<std::string>& words) {
-  fmt::print("{}\n", base::Join(words, " "));
-  std::fflush(stdout);  // before what the builder writes
-  const int status = TRY(
-      io::RunInSight({.argv = words, .env = io::Environment()}, [] { return Interrupted() != 0; }));
-  if (status == 0) return {};
-  return std::unexpected(
-      base::Error(base::ErrorKind::kUnavailable,
-                  fmt::format("{} {} failed with exit status {}", words[0], words[1], status)));
-}
-
 Result<> Make(const Package& package, bool push) {
   const Builder builder = TRY(Builder::Find());
   const Scratch scratch = TRY(Scratch::Make());
@@ -107,8 +92,8 @@ Result<> Make(const Package& package, bool push) {
     TRY(CopyCode(package.directory, context));
     TRY(io::WriteFile(dockerfile, package.dockerfile));
   }
-  TRY(Run(builder.Build(package.image, dockerfile, context)));
-  if (push) TRY(Run(builder.Push(package.image)));
+  TRY(RunBuilder(builder.Build(package.image, dockerfile, context)));
+  if (push) TRY(RunBuilder(builder.Push(package.image)));
   return {};
 }
 
@@ -123,11 +108,7 @@ int PackageCommand(const Args& args) {
   }
   CatchInterrupts();
   auto made = Make(*package, args.Has("push"));
-  if (!made) {
-    Refuse(made.error());
-    if (Interrupted()) return 128 + Interrupted();
-    return made.error().kind() == base::ErrorKind::kUnavailable ? 1 : kRefused;
-  }
+  if (!made) return NotBuilt(made.error());
   fmt::print("{} is {}. To train with it:\n  trainyard run {} -i {} --on kubernetes\n",
              package->image, args.Has("push") ? "pushed" : "built", package->directory,
              package->image);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/decode.h"
+#include "api/extensions.h"
 #include "backend/local/limits.h"
 #include "backend/local/replica.h"
 #include "base/duration.h"
@@ -110,7 +111,18 @@ Result<Plan> FromScript(const Args& args) {
   plan.base_name = NameFrom(plan.code_dir.empty() ? script : plan.code_dir);
 
   api::Job& job = plan.job;
-  const int64_t workers = TRY(args.Number("workers", 2, 1, kMostReplicas));
+  if (args.Has("elastic")) {
+    job.extensions.elastic = api::ParseElastic(args.Get("elastic"));
+    if (!job.extensions.elastic) {
+      return Invalid(fmt::format("--elastic {}: must be MIN:MAX, as 1:4", args.Get("elastic")));
+    }
+  }
+  const auto& elastic = job.extensions.elastic;
+  const int64_t workers = TRY(args.Number("workers", elastic ? elastic->max : 2, 1, kMostReplicas));
+  if (elastic && (workers < elastic->min || workers > elastic->max)) {
+    return Invalid(fmt::format("-w {}: --elastic {} allows from {} to {} workers", workers,
+                               args.Get("elastic"), elastic->min, elastic->max));
+  }
   const int64_t ps = TRY(args.Number("ps", 0, 0, kMostReplicas));
   const api::RestartPolicy restart =
       args.Has("restart") ? TRY(Choice(args, "restart", kPolicies)) : api::RestartPolicy::kExitCode;
@@ -148,7 +160,7 @@ Result<Plan> FromScript(const Args& args) {
 }
 
 Result<Plan> FromManifest(const Args& args) {
-  for (const char* flag : {"workers", "ps", "chief", "evaluator", "command", "restart",
+  for (const char* flag : {"workers", "elastic", "ps", "chief", "evaluator", "command", "restart",
                            "worker-memory", "worker-cpu"}) {
     if (args.Has(flag))
       return Invalid(fmt::format("--{} is for scripts: with -f, say it in the manifest", flag));
@@ -168,32 +180,6 @@ Result<Plan> FromManifest(const Args& args) {
         static_cast<int32_t>(TRY(args.Number("backoff-limit", 3, 0, 1'000'000)));
   }
   return plan;
-}
-
-// What the local world cannot do with a job that is otherwise right.
-Result<> CheckRunsHere(const Plan& plan) {
-  const auto replicas = backend::local::ReplicasInOrder(plan.job.spec);
-  const bool any_driver = std::ranges::any_of(replicas, [](api::ReplicaId id) {
-    return id.role == Role::kChief || id.role == Role::kMaster || id.role == Role::kWorker;
-  });
-  if (!any_driver)
-    return Invalid(
-        "spec.tfReplicaSpecs: no chief, master or worker replica: there is nothing to train");
-  for (const auto& [role, spec] : plan.job.spec.replicas) {
-    if (spec.replicas > kMostReplicas) {
-      return Invalid(fmt::format(
-          "spec.tfReplicaSpecs.{}.replicas: {} are more than the {} that one machine may run",
-          api::Name(role), spec.replicas, kMostReplicas));
-    }
-    TRY_AS(fmt::format("spec.tfReplicaSpecs.{}", api::Name(role)),
-           backend::local::LimitsOf(spec.pod_template));
-    if (spec.replicas == 0) continue;
-    std::map<api::ReplicaId, int32_t> ports;
-    for (api::ReplicaId id : replicas) ports[id] = 1;
-    backend::local::JobDir nowhere("/nonexistent");
-    TRY(backend::local::CommandOf({plan.job, nowhere, plan.run, ports, {}}, {role, 0}, 0));
-  }
-  return {};
 }
 
 }  // namespace
@@ -227,6 +213,31 @@ Result<Plan> ReadPlan(const Args& args) {
   plan.job.extensions.stopped_by.clear();
   plan.job.extensions.life = 0;
   return plan;
+}
+
+Result<> CheckRunsHere(const Plan& plan) {
+  const auto replicas = backend::local::ReplicasInOrder(plan.job.spec);
+  const bool any_driver = std::ranges::any_of(replicas, [](api::ReplicaId id) {
+    return id.role == Role::kChief || id.role == Role::kMaster || id.role == Role::kWorker;
+  });
+  if (!any_driver)
+    return Invalid(
+        "spec.tfReplicaSpecs: no chief, master or worker replica: there is nothing to train");
+  for (const auto& [role, spec] : plan.job.spec.replicas) {
+    if (spec.replicas > kMostReplicas) {
+      return Invalid(fmt::format(
+          "spec.tfReplicaSpecs.{}.replicas: {} are more than the {} that one machine may run",
+          api::Name(role), spec.replicas, kMostReplicas));
+    }
+    TRY_AS(fmt::format("spec.tfReplicaSpecs.{}", api::Name(role)),
+           backend::local::LimitsOf(spec.pod_template));
+    if (spec.replicas == 0) continue;
+    std::map<api::ReplicaId, int32_t> ports;
+    for (api::ReplicaId id : replicas) ports[id] = 1;
+    backend::local::JobDir nowhere("/nonexistent");
+    TRY(backend::local::CommandOf({plan.job, nowhere, plan.run, ports, {}}, {role, 0}, 0));
+  }
+  return {};
 }
 
 Result<> CheckJob(const Plan& plan) {

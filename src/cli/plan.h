@@ -28,6 +28,8 @@ struct Plan {
 base::Result<Plan> ReadPlan(const Args& args);
 // The rules that hold for the job of a plan, wherever it runs; its name may still be open.
 base::Result<> CheckJob(const Plan& plan);
+// What the local world cannot do with a job that is otherwise right.
+base::Result<> CheckRunsHere(const Plan& plan);
 
 // The same for this machine: checks everything that can be checked before anything is started or
 // written.

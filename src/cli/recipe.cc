@@ -35,6 +35,37 @@ std::string Dockerfile(const Recipe& recipe) {
   return out;
 }
 
+std::string ZooDockerfile(const ZooRecipe& recipe) {
+  std::string out = fmt::format("{}FROM {}\n", kZooMark, recipe.base);
+  const auto copy = [&](const std::string& from, const std::string& to) {
+    out += fmt::format("COPY {}\n", Exec({from, to}));
+  };
+  const auto install = [&](const std::vector<std::string>& what) {
+    std::vector<std::string> words = {"python3", "-m", "pip", "install", "--no-cache-dir"};
+    if (!recipe.index.empty()) words.push_back("--extra-index-url=" + recipe.index);
+    words.insert(words.end(), what.begin(), what.end());
+    out += fmt::format("RUN {}\n", Exec(words));
+  };
+  std::vector<std::string> packages;
+  for (const std::string& wheel : recipe.wheels) {
+    packages.push_back("/wheels/" + wheel.substr(wheel.rfind('/') + 1));
+    copy(wheel, packages.back());
+  }
+  if (packages.empty()) packages = {"elasticai_api"};
+  if (recipe.python) install(packages);
+  if (recipe.python && recipe.requirements) {
+    copy(recipe.model_zoo + "/requirements.txt", "/model_zoo/requirements.txt");
+    install({"-r", "/model_zoo/requirements.txt"});
+  }
+  copy(recipe.model_zoo, "/model_zoo");
+  if (!recipe.cluster_spec.empty()) {
+    copy(recipe.cluster_spec,
+         "/cluster_spec/" + recipe.cluster_spec.substr(recipe.cluster_spec.rfind('/') + 1));
+  }
+  if (recipe.python) out += "ENV PYTHONPATH=/ PYTHONUNBUFFERED=1\n";
+  return out;
+}
+
 base::Result<> CheckImageName(const std::string& flag, const std::string& name) {
   constexpr std::string_view kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";

@@ -30,6 +30,32 @@ TEST(Recipe, TheNameOfAScriptIsNotRead) {
             std::string::npos);
 }
 
+TEST(ZooRecipe, OfTheMasterIsTheModelsAndNothingToInstall) {
+  EXPECT_EQ(ZooDockerfile({.base = "trainyard:latest", .python = false, .model_zoo = "zoo"}),
+            "# Written by elasticdl zoo init.\n"
+            "FROM trainyard:latest\n"
+            "COPY [\"zoo\",\"/model_zoo\"]\n");
+}
+
+TEST(ZooRecipe, OfABaseWithPythonInstallsTheClientOrWheels) {
+  EXPECT_EQ(
+      ZooDockerfile({.base = "python:3.9", .index = "https://i/simple", .requirements = true}),
+      "# Written by elasticdl zoo init.\n"
+      "FROM python:3.9\n"
+      "RUN [\"python3\",\"-m\",\"pip\",\"install\",\"--no-cache-dir\","
+      "\"--extra-index-url=https://i/simple\",\"elasticai_api\"]\n"
+      "COPY [\"./requirements.txt\",\"/model_zoo/requirements.txt\"]\n"
+      "RUN [\"python3\",\"-m\",\"pip\",\"install\",\"--no-cache-dir\","
+      "\"--extra-index-url=https://i/simple\",\"-r\",\"/model_zoo/requirements.txt\"]\n"
+      "COPY [\".\",\"/model_zoo\"]\n"
+      "ENV PYTHONPATH=/ PYTHONUNBUFFERED=1\n");
+  const std::string wheels = ZooDockerfile(
+      {.base = "a", .wheels = {"w/a.whl"}, .model_zoo = "z", .cluster_spec = "c/spec.py"});
+  EXPECT_NE(wheels.find("COPY [\"w/a.whl\",\"/wheels/a.whl\"]\n"), std::string::npos) << wheels;
+  EXPECT_NE(wheels.find("\"/wheels/a.whl\"]\nCOPY [\"z\""), std::string::npos) << wheels;
+  EXPECT_NE(wheels.find("COPY [\"c/spec.py\",\"/cluster_spec/spec.py\"]\n"), std::string::npos);
+}
+
 TEST(Recipe, AnImageHasAName) {
   for (const char* good : {"a", "mnist:1", "registry.example:5000/team/mnist@sha256:0a"})
     EXPECT_TRUE(CheckImageName("-t", good)) << good;

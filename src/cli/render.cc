@@ -33,6 +33,7 @@ int RenderCommand(const Args& args) {
   int32_t port = run.first_port > 0 ? run.first_port : 20000;
   const auto replicas = backend::local::ReplicasInOrder(job.spec);
   for (api::ReplicaId id : replicas) ports[id] = port++;
+  run.master_port = port;
   backend::local::EnvList env_file;
   if (auto parsed = base::ParseEnvFile(plan->env_text)) {
     for (const auto& [name, value] : *parsed) env_file.emplace_back(name, "(set)");

@@ -1,4 +1,6 @@
 // `run`, `resume`: claim or take over a job's directory, then supervise it here or leave it behind.
+#include "cli/run.h"
+
 #include <csignal>
 
 #include <fcntl.h>
@@ -88,19 +90,23 @@ int Detach(Claim claim, const api::Job& job) {
   return Refuse(word.empty() ? "the supervisor could not be started" : word);
 }
 
+RunWish WishOf(const Args& args) {
+  return {.detach = args.Has("detach"), .raw = args.Has("raw"), .json = args.json()};
+}
+
 // The header comes when nothing can be refused any more.
-int Host(Claim claim, const api::Job& job, const Args& args, const std::string& header) {
+int Host(Claim claim, const api::Job& job, const RunWish& wish, const std::string& header) {
   // Who reads our output may leave early: the job goes on.
   signal(SIGPIPE, SIG_IGN);
-  if (args.Has("detach")) {
+  if (wish.detach) {
     const int status = Detach(std::move(claim), job);
-    if (status == 0 && !args.json()) io::WriteOut(1, header);
+    if (status == 0 && !wish.json) io::WriteOut(1, header);
     return status;
   }
   auto world = LocalBackend::Open(std::move(claim), job);
   if (!world) return Refuse(world.error());
-  if (!args.json()) io::WriteOut(1, header);
-  return Supervise(std::move(*world), job, {.raw = args.Has("raw"), .json = args.json()});
+  if (!wish.json) io::WriteOut(1, header);
+  return Supervise(std::move(*world), job, {.raw = wish.raw, .json = wish.json});
 }
 
 // A supervisor that was killed leaves guards that need a moment to kill and reap; the lock is
@@ -119,39 +125,42 @@ Result<io::Lock> TakeOver(const LocalJob& job) {
 
 }  // namespace
 
+int RunHere(const Plan& plan, const RunWish& wish) {
+  for (const std::string& warning : plan.warnings)
+    fmt::print(stderr, "trainyard: warning: {}\n", warning);
+  const std::string space = plan.job.metadata.name_space;
+  auto claim = plan.job.metadata.name.empty()
+                   ? backend::local::ClaimNumbered(space, plan.base_name)
+                   : backend::local::ClaimNamed(space, plan.job.metadata.name);
+  if (!claim) return Refuse(claim.error());
+  api::Job job = plan.job;
+  job.metadata.name = claim->name;
+  backend::local::RunFile run = plan.run;
+  if (run.output.empty()) run.output = claim->dir.File("output");
+  const JobDir dir = claim->dir;
+  if (auto written = WriteJob(*claim, plan, job, run); !written) {
+    base::IgnoreError(io::RemoveTree(dir.path()), "the first error is the one to tell");
+    return Refuse(written.error());
+  }
+  const int status =
+      Host(std::move(*claim), job, wish, Header(job, "local", plan.script_text, run.python));
+  if (status == kRefused && dir.LoadStatus().conditions.empty()) {
+    base::IgnoreError(io::RemoveTree(dir.path()),
+                      "refused before anything was started: nothing to keep");
+  } else if (wish.detach && status == 0) {
+    io::WriteOut(1, wish.json
+                        ? base::CompactJson(base::JsonObject{{"job", job.metadata.name}}) + "\n"
+                        : fmt::format("  follow  trainyard logs -f {}\n", job.metadata.name));
+  }
+  return status;
+}
+
 int RunCommand(const Args& args) {
   auto context = ContextOf(args);
   if (!context) return Refuse(context.error());
   if (*context) return RunOnCluster(args, **context);
   auto plan = MakePlan(args);
-  if (!plan) return Refuse(plan.error());
-  for (const std::string& warning : plan->warnings)
-    fmt::print(stderr, "trainyard: warning: {}\n", warning);
-  const std::string space = plan->job.metadata.name_space;
-  auto claim = plan->job.metadata.name.empty()
-                   ? backend::local::ClaimNumbered(space, plan->base_name)
-                   : backend::local::ClaimNamed(space, plan->job.metadata.name);
-  if (!claim) return Refuse(claim.error());
-  api::Job job = plan->job;
-  job.metadata.name = claim->name;
-  backend::local::RunFile run = plan->run;
-  if (run.output.empty()) run.output = claim->dir.File("output");
-  const JobDir dir = claim->dir;
-  if (auto written = WriteJob(*claim, *plan, job, run); !written) {
-    base::IgnoreError(io::RemoveTree(dir.path()), "the first error is the one to tell");
-    return Refuse(written.error());
-  }
-  const int status =
-      Host(std::move(*claim), job, args, Header(job, "local", plan->script_text, run.python));
-  if (status == kRefused && dir.LoadStatus().conditions.empty()) {
-    base::IgnoreError(io::RemoveTree(dir.path()),
-                      "refused before anything was started: nothing to keep");
-  } else if (args.Has("detach") && status == 0) {
-    io::WriteOut(1, args.json()
-                        ? base::CompactJson(base::JsonObject{{"job", job.metadata.name}}) + "\n"
-                        : fmt::format("  follow  trainyard logs -f {}\n", job.metadata.name));
-  }
-  return status;
+  return plan ? RunHere(*plan, WishOf(args)) : Refuse(plan.error());
 }
 
 int ResumeCommand(const Args& args) {
@@ -181,7 +190,7 @@ int ResumeCommand(const Args& args) {
     }
   }
   if (auto saved = found->dir.SaveJob(*job); !saved) return Refuse(saved.error());
-  return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, args,
+  return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, WishOf(args),
               Header(*job, "local", "", run->python));
 }
 

@@ -14,8 +14,10 @@
 #include "base/duration.h"
 #include "base/json.h"
 #include "cli/display.h"
+#include "cli/elastic_world.h"
 #include "cli/ending.h"
 #include "cli/local_place.h"
+#include "cli/refuse.h"
 #include "cli/usage.h"
 #include "cli/watch.h"
 #include "controller/step.h"
@@ -39,6 +41,16 @@ constexpr Duration kRetry = 1s;         // after a failed write of the status
 // A training that printed steps and then nothing for this long is told to be stuck; acted on only
 // if the user said so.
 constexpr Duration kStalled = 10min;
+
+base::Json SharesInJson(const std::map<api::ReplicaId, Sharing>& shares) {
+  base::JsonObject out;
+  for (const auto& [id, share] : shares) {
+    out[api::ToString(id)] = base::JsonObject{{"doing", share.doing},
+                                              {"done", share.done},
+                                              {"recordsPerSecond", share.records_per_second}};
+  }
+  return out;
+}
 
 // The job's processes, for the display.
 class ProcessScene : public Scene {
@@ -66,8 +78,10 @@ class ProcessScene : public Scene {
 
 class Supervisor {
  public:
-  Supervisor(std::unique_ptr<LocalBackend> world, api::Job job, const SuperviseOptions& options)
+  Supervisor(std::unique_ptr<LocalBackend> world, std::unique_ptr<ElasticWorld> elastic,
+             api::Job job, const SuperviseOptions& options)
       : world_(std::move(world)),
+        elastic_(std::move(elastic)),
         job_(std::move(job)),
         options_(options),
         watch_(world_->dir(), options.raw),
@@ -89,8 +103,10 @@ class Supervisor {
   void EndReplicas(bool graceful);
   void UpdateProgress(Time now, bool last);
   void LookForHang(Time now);
+  void HearMaster(Time now);
 
   std::unique_ptr<LocalBackend> world_;
+  std::unique_ptr<ElasticWorld> elastic_;  // of an elastic job: world_, and who hands out its data
   api::Job job_;
   const SuperviseOptions options_;
   core::Policy policy_;
@@ -108,7 +124,8 @@ class Supervisor {
   bool stall_told_ = false;
   std::string last_error_;  // told once, however often it comes
   Time read_logs_, saved_progress_;
-  int interrupted_ = 0;  // the signal that asked us to end
+  std::optional<Time> show_data_;  // when what has changed of the data goes into the status
+  int interrupted_ = 0;            // the signal that asked us to end
   int interrupts_ = 0;
 };
 
@@ -148,6 +165,12 @@ bool Supervisor::Finished() const {
 void Supervisor::Loop() {
   while (true) {
     const Time now = io::Now();
+    if (elastic_ && elastic_->Tend(now)) turn_now_ = true;
+    if (show_data_ && now >= *show_data_) {
+      show_data_.reset();
+      UpdateProgress(now, false);
+      turn_now_ = true;
+    }
     if (turn_now_ || (look_again_ && now >= *look_again_)) {
       TakeTurn(now);
       if (Finished()) return;
@@ -169,7 +192,8 @@ void Supervisor::Loop() {
 void Supervisor::TakeTurn(Time now) {
   turn_now_ = false;
   const int32_t attempt = job_.status.attempt;
-  const controller::Turn turn = controller::Step(*world_, job_, policy_, now);
+  backend::Backend& world = elastic_ ? static_cast<backend::Backend&>(*elastic_) : *world_;
+  const controller::Turn turn = controller::Step(world, job_, policy_, now);
   look_again_ = turn.look_again;
   if (turn.error) {
     if (turn.error->text() != last_error_) display_.Say(turn.error->text());
@@ -192,6 +216,7 @@ void Supervisor::Wait(Time now) {
   fds.push_back({server_ ? server_->fd() : -1, POLLIN, 0});
   // While logs grow we read them by the clock; the notices only wake us from quiet.
   fds.push_back({logs_grew_ ? -1 : log_notices_.get(), POLLIN, 0});
+  fds.push_back(elastic_ ? elastic_->Poll() : pollfd{-1, 0, 0});
   if (poll(fds.data(), fds.size(), Timeout(now)) <= 0) return;
 
   if (std::any_of(fds.begin(), fds.begin() + static_cast<ptrdiff_t>(guards),
@@ -212,6 +237,21 @@ void Supervisor::Wait(Time now) {
     }
     logs_grew_ = true;
   }
+  if (fds[guards + 3].revents) HearMaster(io::Now());
+}
+
+// Counts change with every shard; decisions rest on few of them.
+void Supervisor::HearMaster(Time now) {
+  if (elastic_->Collect(now)) turn_now_ = true;
+  if (!show_data_) show_data_ = std::max(now, saved_progress_ + kSaveProgress);
+  const std::vector<core::Event> events = elastic_->TakeEvents();
+  for (const core::Event& event : events) {
+    if (event.warning) display_.Say(event.message);
+  }
+  if (!events.empty()) {
+    base::IgnoreError(world_->Publish(job_, job_.status, events), "events inform");
+  }
+  display_.Touch();
 }
 
 // Milliseconds until something of ours is due; -1 when only the world can wake us.
@@ -223,6 +263,8 @@ int Supervisor::Timeout(Time now) const {
   };
   if (logs_grew_) at(read_logs_ + kGather);
   at(hang_at_);
+  at(show_data_);
+  if (elastic_) at(elastic_->look_again());
   at(display_.look_again(watch_.lines()));
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now).count();
@@ -275,6 +317,7 @@ std::string Supervisor::Answer(const std::string& line) {
       guards[api::ToString(living.id)] = living.guard;
     }
     answer["guards"] = std::move(guards);
+    if (elastic_) answer["shards"] = SharesInJson(elastic_->Shares());
   } else {
     done = base::Invalid("unknown request");
   }
@@ -303,7 +346,8 @@ base::Result<> Supervisor::Scale(const base::Json& request) {
 void Supervisor::UpdateProgress(Time now, bool last) {
   if (!last && now < saved_progress_ + kSaveProgress) return;
   saved_progress_ = now;
-  const api::Progress progress = watch_.ReadProgress(job_, now);
+  api::Progress progress = watch_.ReadProgress(job_, now);
+  if (elastic_) elastic_->AddProgress(progress);
   world_->set_progress(progress);
   if (progress == job_.status.progress) return;
   if (!last) {
@@ -364,7 +408,13 @@ std::string SocketPath(const std::string& name_space, const std::string& name) {
 }
 
 int Supervise(std::unique_ptr<LocalBackend> world, api::Job job, const SuperviseOptions& options) {
-  return Supervisor(std::move(world), std::move(job), options).Run();
+  std::unique_ptr<ElasticWorld> elastic;
+  if (job.extensions.elastic) {
+    auto opened = ElasticWorld::Open(*world, job);
+    if (!opened) return Refuse(opened.error());
+    elastic = std::move(*opened);
+  }
+  return Supervisor(std::move(world), std::move(elastic), std::move(job), options).Run();
 }
 
 }  // namespace cli

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "backend/local/job_dir.h"
+#include "base/crc32c.h"
 #include "base/strings.h"
-#include "events/crc32c.h"
 #include "io/clock.h"
 
 namespace cli {
@@ -85,8 +85,8 @@ Result<Records> RecordsIn(const std::string& text) {
   for (size_t end; (end = text.find('\n', records.good)) != text.npos; records.good = end + 1) {
     ++number;
     const std::string_view line = std::string_view(text).substr(records.good, end - records.good);
-    const bool whole = line.size() > 9 &&
-                       line.substr(0, 8) == fmt::format("{:08x}", events::Crc32c(line.substr(9)));
+    const bool whole =
+        line.size() > 9 && line.substr(0, 8) == fmt::format("{:08x}", base::Crc32c(line.substr(9)));
     auto record = whole ? base::ParseJson(line.substr(9)) : Invalid("");
     if (!record) {
       // Only the last line can have been cut by a crash.
@@ -263,7 +263,7 @@ Result<sweep::Study> SweepStore::Load() {
 
 Result<> SweepStore::Append(const Json& record) {
   const std::string json = base::CompactJson(record);
-  const std::string line = fmt::format("{:08x} {}\n", events::Crc32c(json), json);
+  const std::string line = fmt::format("{:08x} {}\n", base::Crc32c(json), json);
   const io::Fd fd(open(File("trials.log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!fd.valid()) return base::FromErrno("trials.log", errno);
   if (write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||

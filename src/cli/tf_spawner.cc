@@ -98,8 +98,8 @@ std::string TfConfigOf(const Spawn& spawn, int32_t worker) {
   const auto address = [&](api::ReplicaId id) {
     return fmt::format("{}:{}", NameUnder(spawn.tag, WorkerName(id.index)), spawn.port);
   };
-  const auto config =
-      core::TfConfig(job, {api::Role::kWorker, worker}, address, core::Dialect::kTfSpawner);
+  job.extensions.dialect = api::Dialect::kTfSpawner;
+  const auto config = core::TfConfig(job, {api::Role::kWorker, worker}, address);
   CHECK(config.has_value());
   return *config;
 }

@@ -26,20 +26,28 @@ struct ReplicaUsage {
   int64_t memory = 0;
   std::optional<double> steps_per_second;
   std::optional<int64_t> step;
+  std::optional<Sharing> sharing;  // of an elastic job's data
   bool straggler = false;
 };
+
+// Of data in shards what counts is how fast records go through.
+std::optional<double> PaceOf(const ReplicaUsage& u) {
+  if (u.id.role != api::Role::kWorker) return std::nullopt;
+  if (!u.sharing) return u.steps_per_second;
+  return u.sharing->done > 0 ? std::optional(u.sharing->records_per_second) : std::nullopt;
+}
 
 void MarkStraggler(std::vector<ReplicaUsage>& usages) {
   std::vector<double> rates;
   for (const ReplicaUsage& u : usages) {
-    if (u.steps_per_second && u.id.role == api::Role::kWorker) rates.push_back(*u.steps_per_second);
+    if (const auto pace = PaceOf(u)) rates.push_back(*pace);
   }
   if (rates.size() < 2) return;
   std::ranges::sort(rates);
   const double median = rates[rates.size() / 2];
   for (ReplicaUsage& u : usages) {
-    u.straggler = u.id.role == api::Role::kWorker && u.steps_per_second &&
-                  *u.steps_per_second < kStraggler * median;
+    const auto pace = PaceOf(u);
+    u.straggler = pace && *pace < kStraggler * median;
   }
 }
 
@@ -48,7 +56,10 @@ std::vector<ReplicaUsage> Usages(const std::map<ReplicaId, Used>& used, const Lo
                                  base::Time now) {
   std::vector<ReplicaUsage> out;
   for (const auto& [id, of_one] : used) {
-    ReplicaUsage usage{.id = id, .cpu_percent = of_one.cpu_percent, .memory = of_one.memory};
+    ReplicaUsage usage{.id = id,
+                       .cpu_percent = of_one.cpu_percent,
+                       .memory = of_one.memory,
+                       .sharing = of_one.sharing};
     if (const events::ProgressTracker* tracker = view.progress(id)) {
       const events::Progress progress = tracker->At(now);
       usage.steps_per_second = progress.steps_per_second;
@@ -67,6 +78,11 @@ std::string InJson(const std::string& job, const std::vector<ReplicaUsage>& usag
         {"replica", api::Spoken(u.id)}, {"cpuPercent", u.cpu_percent}, {"memoryBytes", u.memory}};
     if (u.steps_per_second) row["stepsPerSecond"] = *u.steps_per_second;
     if (u.step) row["step"] = *u.step;
+    if (u.sharing) {
+      row["shardsDoing"] = u.sharing->doing;
+      row["shardsDone"] = u.sharing->done;
+      row["recordsPerSecond"] = u.sharing->records_per_second;
+    }
     row["straggler"] = u.straggler;
     rows.push_back(std::move(row));
   }
@@ -74,13 +90,21 @@ std::string InJson(const std::string& job, const std::vector<ReplicaUsage>& usag
 }
 
 std::string AsTable(const std::string& job, const std::vector<ReplicaUsage>& usages) {
-  std::string text =
-      fmt::format("{:<12} {:>6} {:>8} {:>8} {:>8}\n", job, "CPU", "MEMORY", "STEP", "STEP/S");
+  const bool shards =
+      std::ranges::any_of(usages, [](const ReplicaUsage& u) { return u.sharing.has_value(); });
+  std::string text = fmt::format("{:<12} {:>6} {:>8} {:>8} {:>8}{}\n", job, "CPU", "MEMORY", "STEP",
+                                 "STEP/S", shards ? "    DOING     DONE RECORD/S" : "");
   for (const ReplicaUsage& u : usages) {
-    text += fmt::format("{:<12} {:>5.0f}% {:>8} {:>8} {:>8}{}\n", api::Spoken(u.id), u.cpu_percent,
+    text += fmt::format("{:<12} {:>5.0f}% {:>8} {:>8} {:>8}", api::Spoken(u.id), u.cpu_percent,
                         base::FormatBytes(u.memory), u.step ? std::to_string(*u.step) : "-",
-                        u.steps_per_second ? fmt::format("{:.1f}", *u.steps_per_second) : "-",
-                        u.straggler ? "  straggler" : "");
+                        u.steps_per_second ? fmt::format("{:.1f}", *u.steps_per_second) : "-");
+    if (u.sharing) {
+      text += fmt::format(" {:>8} {:>8} {:>8.1f}", u.sharing->doing, u.sharing->done,
+                          u.sharing->records_per_second);
+    } else if (shards) {
+      text += fmt::format(" {:>8} {:>8} {:>8}", "-", "-", "-");
+    }
+    text += u.straggler ? "  straggler\n" : "\n";
   }
   return text;
 }
