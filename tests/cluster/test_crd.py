@@ -333,6 +333,8 @@ def test_a_status_is_kept_as_it_was_patched(tfjobs, stored):
         "startTime": "2026-11-15T20:29:57Z", "completionTime": "2026-11-15T20:29:58Z",
         "lastReconcileTime": "2026-11-15T20:29:57Z", "restarts": 2, "disruptions": 1, "attempt": 3,
         "progress": {"percent": 12.5, "step": 40, "remainingSeconds": 90, "metrics": {"loss": 0.25, "epoch": 3}},
+        "shards": {"todo": 3, "doing": 2, "done": 5, "recordsLeft": 320, "recordsTotal": 640, "recordsQuarantined": 64,
+                   "complete": True},
         "verdict": {"result": "failed", "cause": "c", "advice": "a", "exitStatus": 137},
         "gang": unit, "units": {"ps-1": unit}, "completed": {"Worker": "1"}, "seen": {"PS": "0", "Worker": "0-2,7"},
         "shape": {"Worker": 2},
