@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dialect.h"
 #include "io/clock.h"
 #include "kube/api.h"
 
@@ -38,8 +39,18 @@ Result<> WaitUntilGone(Cluster& cluster, const std::string& path) {
   return {};
 }
 
-Result<> RemoveOwned(Cluster& cluster, Store store, const std::string& name_space,
-                     const std::string& name, const std::string& uid) {
+Result<> RemoveOwned(Cluster& cluster, Store store, const api::Job& job) {
+  const std::string &name = job.metadata.name, &name_space = job.metadata.name_space;
+  // The master of ElasticDL owns the job, not the other way round.
+  if (job.extensions.dialect == api::Dialect::kElasticDl) {
+    const std::string pod = kube::Path("v1", "pods", name_space, core::MasterName(job));
+    const std::string service = kube::Path("v1", "services", name_space, core::MasterName(job));
+    for (const std::string& path : {service, pod}) {
+      auto removed = cluster.client().Delete(path);
+      if (!removed && removed.error().kind() != ErrorKind::kNotFound) return removed;
+    }
+    return WaitUntilGone(cluster, pod);
+  }
   std::vector<std::string> paths = {kube::Path("v1", "configmaps", name_space, name + "-code"),
                                     kube::Path("v1", "secrets", name_space, name + "-env")};
   if (store == Store::kConfigMaps) {
@@ -53,7 +64,7 @@ Result<> RemoveOwned(Cluster& cluster, Store store, const std::string& name_spac
   }
   for (const std::string& path : paths) {
     const auto there = cluster.client().Get(path);
-    auto removed = there && IsOwnedBy(*there, uid) ? cluster.client().Delete(path) : Result<>();
+    auto removed = there && IsOwnedBy(*there, job.metadata.uid) ? cluster.client().Delete(path) : Result<>();
     // Then the cluster does it. Not everybody may look at, or delete, all that goes.
     if (!removed && removed.error().kind() != ErrorKind::kForbidden &&
         removed.error().kind() != ErrorKind::kNotFound)

@@ -9,9 +9,11 @@
 #include "backend/cluster/pod.h"
 #include "backend/cluster/stored.h"
 #include "backend/local/replica.h"
+#include "cli/cluster_audit.h"
 #include "cli/cluster_gone.h"
 #include "cli/findings.h"
 #include "cli/job_follow.h"
+#include "cli/ledger_audit.h"
 #include "cli/pod_logs.h"
 #include "cli/pod_usage.h"
 #include "io/clock.h"
@@ -171,6 +173,12 @@ class JobThere : public PlacedJob {
     return MeasurePods(cluster_.server(), cluster_.client(), PointersTo(pods));
   }
 
+  Result<Json> Audit() override {
+    const StoredJob stored = TRY(Load());
+    if (store_ == Store::kConfigMaps) return AuditThere(cluster_, *stored.value);
+    return std::unexpected(NotElastic(name()));
+  }
+
   Result<> Scale(api::Role role, int32_t count) override {
     const Standing standing = TRY(Look());
     api::Job job = standing.job;
@@ -206,7 +214,7 @@ class JobThere : public PlacedJob {
       TRY(Wait(std::nullopt, [](const JobFollow& follow) {
         return follow.synced() && !follow.job() && follow.pods().empty();
       }));
-      TRY(RemoveOwned(cluster_, store_, name_space(), name(), stored->uid));
+      TRY(RemoveOwned(cluster_, store_, *stored->value));
     } else if (stored.error().kind() != ErrorKind::kNotFound) {
       return std::unexpected(stored.error());
     }

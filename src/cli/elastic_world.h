@@ -1,32 +1,22 @@
 // This machine as the world of an elastic job: its processes, and the master of its data.
 //
-// What the master must know comes before what rests on it: a replica is started once the master
-// has answered a list with it, and an exit with status 0 is shown as not heard of until the master
-// has answered one with that. A worker that is to finish first is `leaving` there, and asked to
-// end when its time is over.
-//
 // Threads: one. The owner polls Poll() beside the processes' own descriptors.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
 #include <poll.h>
 
 #include "backend/backend.h"
 #include "backend/local/local_backend.h"
+#include "backend/members.h"
 #include "cli/place.h"
 #include "cli/shard_master.h"
-#include "ledger/log.h"
 
 namespace cli {
-
-// What the ledger of a job of this machine is bound to.
-ledger::Job LedgerJob(const api::Job& job);
 
 class ElasticWorld : public backend::Backend {
  public:
@@ -46,8 +36,7 @@ class ElasticWorld : public backend::Backend {
   bool Tend(base::Time now);
   std::optional<base::Time> look_again() const;
 
-  // How far the data is, and when it will be through at the present pace.
-  void AddProgress(api::Progress& progress) const;
+  void AddProgress(api::Progress& progress) const { members_.AddProgress(progress); }
   // Of each replica that lives.
   std::map<api::ReplicaId, Sharing> Shares() const;
   std::vector<core::Event> TakeEvents() { return master_.TakeEvents(); }
@@ -56,19 +45,13 @@ class ElasticWorld : public backend::Backend {
   ElasticWorld(backend::local::LocalBackend& processes, ShardMaster::Options options)
       : processes_(processes), master_(std::move(options)) {}
 
-  void TellMembers(const core::Observed& observed);
-  core::DataView View(const core::Observed& observed) const;
-  void Leave(const core::Stop& stop, const core::ReplicaState& replica);
+  // True: the stop is put off, for as long as its grace period.
+  bool PutOff(const core::Stop& stop);
 
   backend::local::LocalBackend& processes_;
   ShardMaster master_;
-  std::set<core::Member> wanted_;  // to be started once the master knows them
-  struct Leaving {
-    core::Stop stop;
-    base::Time until;
-  };
-  std::map<core::Member, Leaving> leaving_;
-  core::Observed seen_;  // as last observed
+  backend::Members members_{master_};
+  std::vector<core::ReplicaState> seen_;  // as last observed
 };
 
 }  // namespace cli

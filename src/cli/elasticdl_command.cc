@@ -42,11 +42,7 @@ int Train(const EdlArgs& args) {
   if (!context) return Refuse(context.error());
   if (yaml.empty() && !*context) return TrainHere(*job, args);
   if (job->master.image.empty()) return Refuse("--image_name is required: the image of the master");
-  if (yaml.empty()) {
-    return Refuse(
-        "elasticdl train makes no pods yet: TRAINYARD_ON=local trains here, and --yaml=FILE writes "
-        "the objects");
-  }
+  if (yaml.empty()) return TrainThere(*job, args, **context);
   for (const std::string& warning : args.warnings())
     fmt::print(stderr, "trainyard: warning: {}\n", warning);
   if (auto written = WriteObjects(*job, yaml); !written) return Refuse(written.error());

@@ -9,6 +9,8 @@ namespace cli {
 
 // The job as processes of this machine, left running.
 int TrainHere(const EdlJob& job, const EdlArgs& args);
+// The job on the cluster of this context of the kubeconfig.
+int TrainThere(const EdlJob& job, const EdlArgs& args, const std::string& context);
 
 int ZooInit(const EdlArgs& args);
 int ZooBuild(const EdlArgs& args);

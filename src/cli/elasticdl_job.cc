@@ -134,7 +134,7 @@ Result<> CheckSupported(const EdlArgs& args) {
 }
 
 Result<> CheckNames(const api::Job& job) {
-  std::string longest = core::ElasticDlMaster(job.metadata.name);
+  std::string longest = core::MasterName(job);
   for (const auto& [role, spec] : job.spec.replicas) {
     const std::string name = core::ReplicaName(job, {role, spec.replicas - 1});
     if (name.size() > longest.size()) longest = name;

@@ -2,6 +2,7 @@
 
 #include "backend/cluster/config_map_jobs.h"
 #include "backend/cluster/objects.h"
+#include "cli/cluster_audit.h"
 #include "cli/elasticdl_job.h"
 #include "core/dialect.h"
 
@@ -15,12 +16,10 @@ using base::ObjectAt;
 
 // What ElasticDL calls it, so that a job has one master in either's selectors.
 constexpr std::string_view kMasterType = "edl-master";
-constexpr int32_t kMasterPort = 50001;  // as there
-constexpr std::string_view kLedger = "/var/lib/trainyard";
 
 JsonObject Metadata(const EdlJob& job) {
   const std::string& name = job.job.metadata.name;
-  return {{"name", core::ElasticDlMaster(name)},
+  return {{"name", core::MasterName(job.job)},
           {"namespace", job.job.metadata.name_space},
           {"labels", backend::cluster::ElasticDlLabels(name, kMasterType, 0)}};
 }
@@ -38,11 +37,14 @@ Json MasterService(const EdlJob& job) {
   JsonObject metadata = Metadata(job);
   const JsonObject labels = metadata["labels"].get_object();
   metadata["annotations"] = labels;
-  JsonObject port{{"port", kMasterPort}, {"targetPort", kMasterPort}};
+  JsonObject port{{"port", core::kMasterPort}, {"targetPort", core::kMasterPort}};
   JsonObject out{{"apiVersion", "v1"},
                  {"kind", "Service"},
                  {"metadata", std::move(metadata)},
-                 {"spec", JsonObject{{"selector", labels}, {"ports", JsonArray{std::move(port)}}}}};
+                 {"spec", JsonObject{{"selector", labels},
+                                     {"ports", JsonArray{std::move(port)}},
+                                     // One that was just started again is there at once.
+                                     {"publishNotReadyAddresses", true}}}};
   job.changes.ChangeService(out);
   return out;
 }
@@ -50,13 +52,14 @@ Json MasterService(const EdlJob& job) {
 JsonObject MasterContainer(const EdlJob& job) {
   const std::string& name = job.job.metadata.name;
   JsonObject out{
-      {"name", core::ElasticDlMaster(name)},
+      {"name", core::MasterName(job.job)},
       {"image", job.master.image},
       {"imagePullPolicy", job.master.image_pull_policy},
       {"args",
-       JsonArray{Json("master"), Json(name), Json("--namespace=" + job.job.metadata.name_space)}},
-      {"ports", JsonArray{JsonObject{{"containerPort", kMasterPort}}}},
-      {"volumeMounts", JsonArray{JsonObject{{"name", "ledger"}, {"mountPath", kLedger}}}},
+       JsonArray{Json("master"), Json(name), Json("--namespace=" + job.job.metadata.name_space),
+                 Json(fmt::format("--ledger={}", kLedgerMount))}},
+      {"ports", JsonArray{JsonObject{{"containerPort", core::kMasterPort}}}},
+      {"volumeMounts", JsonArray{JsonObject{{"name", "ledger"}, {"mountPath", kLedgerMount}}}},
       {"securityContext",
        JsonObject{{"allowPrivilegeEscalation", false},
                   {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};

@@ -8,6 +8,7 @@
 
 #include "api/decode.h"
 #include "base/strings.h"
+#include "cli/ledger_audit.h"
 #include "cli/local_jobs.h"
 #include "cli/usage.h"
 #include "core/reconcile.h"
@@ -145,6 +146,12 @@ class JobHere : public PlacedJob {
       }
     }
     return out;
+  }
+
+  Result<Json> Audit() override {
+    const api::Job job = TRY(job_.dir.LoadJob());
+    if (!job.extensions.elastic) return std::unexpected(NotElastic(name()));
+    return AuditLedger(LedgerJob(job), job_.dir.File("ledger"));
   }
 
   Result<> Scale(api::Role role, int32_t count) override {

@@ -88,6 +88,9 @@ class PlacedJob {
   // Of the replicas that live, measured over a second or so. kUnavailable: it does not run.
   virtual base::Result<std::map<api::ReplicaId, Used>> Measure() = 0;
 
+  // How often each record was reported, as AuditInJson has it. kInvalid: it is not elastic.
+  virtual base::Result<base::Json> Audit() = 0;
+
   // The caller has checked that it has not ended and that the change makes sense.
   virtual base::Result<> Scale(api::Role role, int32_t count) = 0;
   virtual base::Result<> Suspend() = 0;

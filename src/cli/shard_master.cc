@@ -173,12 +173,15 @@ bool ShardMaster::Launch(Time now) {
   control_ = io::Fd(pair[0]);
   const io::Fd theirs(pair[1]);
   const io::Fd log(open(options_.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  std::vector<int> extra{theirs.get()};
+  if (options_.lock >= 0) extra.push_back(options_.lock);
   const auto started =
       io::Start({.argv = {options_.program, "--job", options_.job.name + "/" + options_.job.uid,
-                          "--ledger", options_.ledger, "--port", std::to_string(options_.port)},
+                          "--ledger", options_.ledger, "--listen", options_.listen, "--port",
+                          std::to_string(options_.port)},
                  .env = io::Environment(),
                  .output = log.get(),
-                 .extra = {theirs.get(), options_.lock}});
+                 .extra = std::move(extra)});
   if (!started) {
     broken_ = started.error().text();
     return false;

@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include "backend/members.h"
 #include "base/time.h"
 #include "core/reconcile.h"
 #include "io/files.h"
@@ -26,27 +27,27 @@
 
 namespace cli {
 
-class ShardMaster {
+class ShardMaster : public backend::DataMaster {
  public:
   struct Options {
     std::string program;
     ledger::Job job;
     std::string ledger;  // the directory
     std::string log;     // the file that takes what it prints
+    std::string listen = "127.0.0.1";
     int32_t port = 0;
     int lock = -1;  // of the job: inherited, so nobody takes the job over while the master lives
   };
 
   explicit ShardMaster(Options options) : options_(std::move(options)) {}
-  ~ShardMaster();
+  ~ShardMaster() override;
   ShardMaster(const ShardMaster&) = delete;
   ShardMaster& operator=(const ShardMaster&) = delete;
 
   // Who is there now. Said once, and again to a master that was started since.
-  void Tell(std::vector<ledger::HostMember> members);
-  // Whether the master that lives has answered, and so acted on, a list with this member in this
-  // state.
-  bool Knows(const std::string& member, ledger::MemberState state) const;
+  void Tell(std::vector<ledger::HostMember> members) override;
+  // Of the master that lives now.
+  bool Knows(const std::string& member, ledger::MemberState state) const override;
 
   pollfd Poll() const;
   // Takes what it has to say. True: something that decisions rest on has changed.
@@ -56,12 +57,11 @@ class ShardMaster {
   bool Tend(base::Time now);
   std::optional<base::Time> look_again() const;
 
-  const ledger::DataReport& data() const { return data_; }
+  const ledger::DataReport& data() const override { return data_; }
   pid_t pid() const { return pid_; }
   // Since the last time.
   std::vector<core::Event> TakeEvents() { return std::exchange(events_, {}); }
-  // It cannot be brought to serve the data; the words say why.
-  const std::string& broken() const { return broken_; }
+  const std::string& broken() const override { return broken_; }
 
  private:
   struct Sent {

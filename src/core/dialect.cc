@@ -9,8 +9,9 @@ std::string ReplicaName(const api::Job& job, api::ReplicaId id) {
   return fmt::format("{}-{}{}", job.metadata.name, elasticdl ? "edljob-" : "", api::ToString(id));
 }
 
-std::string ElasticDlMaster(const std::string& job) {
-  return fmt::format("elasticdl-{}-master", job);
+std::string MasterName(const api::Job& job) {
+  const bool elasticdl = job.extensions.dialect == Dialect::kElasticDl;
+  return fmt::format("{}{}-master", elasticdl ? "elasticdl-" : "", job.metadata.name);
 }
 
 int32_t ElasticDlPort(api::Role role) { return role == api::Role::kPs ? 2222 : 3333; }

@@ -13,8 +13,12 @@ using api::Dialect;
 // "mnist-edljob-worker-0".
 std::string ReplicaName(const api::Job& job, api::ReplicaId id);
 
-// Of the pod in which ElasticDL keeps a job, "elasticdl-mnist-master".
-std::string ElasticDlMaster(const std::string& job);
+// Of the master of a job, and of the service that its replicas find it by: "mnist-master";
+// ElasticDL says "elasticdl-mnist-master".
+std::string MasterName(const api::Job& job);
+
+// Where a master on a cluster hands out data, as ElasticDL has it.
+inline constexpr int32_t kMasterPort = 50001;
 
 // Where the replicas of a role listen, as ElasticDL has it.
 int32_t ElasticDlPort(api::Role role);

@@ -13,9 +13,10 @@ TEST(Dialect, NamesAReplicaAsItsSystemDoes) {
   api::Job job = MakeJob({.ps = 1, .worker = 2});
   job.metadata.name = "iris";
   EXPECT_EQ(ReplicaName(job, kWorker1), "iris-worker-1");
+  EXPECT_EQ(MasterName(job), "iris-master");
   job.extensions.dialect = Dialect::kElasticDl;
   EXPECT_EQ(ReplicaName(job, kWorker1), "iris-edljob-worker-1");
-  EXPECT_EQ(ElasticDlMaster("iris"), "elasticdl-iris-master");
+  EXPECT_EQ(MasterName(job), "elasticdl-iris-master");
 }
 
 TEST(Dialect, ElasticDlHasTwoPorts) {

@@ -43,6 +43,19 @@ int32_t WorkerNumber(ReplicaId id, int32_t attempt) {
   return (attempt % 32768) << 16 | kind << 14 | (id.index % 16384);
 }
 
+std::vector<std::pair<std::string, std::string>> ElasticEnvironment(const api::Job& job,
+                                                                    ReplicaId id, int32_t attempt,
+                                                                    const std::string& master) {
+  return {
+      {"MASTER_ADDR", master},
+      {"DLROVER_MASTER_ADDR", master},
+      {"WORKER_ID", std::to_string(WorkerNumber(id, attempt))},
+      {"WORKER_NUM", std::to_string(api::ReplicasOf(job.spec, Role::kWorker))},
+      {"WORKER_TYPE", std::string(api::LowerName(id.role))},
+      {"RELAUNCHED_POD", attempt > 0 ? "true" : "false"},
+  };
+}
+
 std::string MemberName(ReplicaId id, int32_t attempt) {
   return api::ToString(id) + "@" + std::to_string(attempt);
 }

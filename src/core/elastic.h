@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "api/tfjob.h"
 #include "core/observed.h"
@@ -31,6 +33,13 @@ bool IsElasticLoss(const api::Job& job, const ReplicaState& ended);
 // Its WORKER_ID: worker N of the first attempt is N, as in ElasticDL; no two incarnations of a
 // job share a number, whatever their roles. Index and attempt wrap at 16384 and 32768.
 int32_t WorkerNumber(api::ReplicaId id, int32_t attempt);
+
+// What its replicas are told in their environment, as ElasticDL and DLRover have it, so that their
+// clients find the master of the data. `master` is its address.
+std::vector<std::pair<std::string, std::string>> ElasticEnvironment(const api::Job& job,
+                                                                    api::ReplicaId id,
+                                                                    int32_t attempt,
+                                                                    const std::string& master);
 
 // "worker-0@2": how an incarnation is called between a job's host and its master.
 std::string MemberName(api::ReplicaId id, int32_t attempt);

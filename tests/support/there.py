@@ -33,8 +33,9 @@ class There(Yard):
         super().__init__(home)
         self.cluster, self.namespace = cluster, namespace
         labels = {"pod-security.kubernetes.io/enforce": security} if security else {}
-        cluster.kubectl("create", "-f", "-", input=json.dumps(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}))
+        if namespace != "default":
+            cluster.kubectl("create", "-f", "-", input=json.dumps(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}))
         cluster.wait(lambda: cluster.api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"), "a service account")
         self.use(cluster.kubeconfig)
 
@@ -98,4 +99,5 @@ class There(Yard):
 
     def close(self):
         super().close()
-        self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false")
+        if self.namespace != "default":
+            self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false")

@@ -3,16 +3,12 @@
 import json
 import os
 import pathlib
-import random
 import re
 
 import pytest
 from conftest import PYTHONS, SOAK
-from data_master import client_python
+from iris_tutorial import JOB, OLD_PROTOBUF, client_parts, command, write_data
 from yard import ROOT, wait_for
-
-# What a client imports beyond TensorFlow's own packages.
-PARTS = ["elasticai_api", "easydl", "packaging", "psutil", "typing_extensions.py"]
 
 
 def train(yard, client, *words):
@@ -20,29 +16,14 @@ def train(yard, client, *words):
     data, site = yard.home / "data", yard.home / "site"
     data.mkdir()
     site.mkdir()
-    draw = random.Random(1)
-    means = {"Iris-setosa": (5.0, 3.4, 1.5, 0.2), "Iris-versicolor": (5.9, 2.8, 4.3, 1.3), "Iris-virginica": (6.6, 3.0, 5.5, 2.0)}
-    rows = [",".join(f"{draw.gauss(mean, 0.4):.1f}" for mean in of_one) + f",{name}" for name, of_one in means.items() for _ in range(50)]
-    (data / "iris.data").write_text("\n".join(rows) + "\n")
-    packages = next(pathlib.Path(client_python(client)).parents[1].glob("lib/python3*/site-packages"))
-    for name in PARTS:
-        if (packages / name).exists():
-            (site / name).symlink_to(packages / name)
+    write_data(data)
+    for part in client_parts(client):
+        (site / part.name).symlink_to(part)
     python = pathlib.Path(PYTHONS["2.15"])
     env = {"TRAINYARD_ON": "local", "PYTHONPATH": str(site), "PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": "",
-           # The 1.0.0 client was made by a protobuf that is older than TensorFlow's.
-           "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
-    yard.run(
-        "elasticdl", "train", "--image_name=elasticdl:1.0.0", "--worker_image=elasticdl:iris_estimator",
-        "--ps_image=elasticdl:iris_estimator", "--job_command=python -m model_zoo.iris.dnn_estimator",
-        "--master_resource_request=cpu=0.2,memory=1024Mi", "--master_resource_limit=cpu=1,memory=2048Mi", "--num_ps=1",
-        "--ps_resource_request=cpu=0.2,memory=1024Mi", "--ps_resource_limit=cpu=1,memory=2048Mi", "--num_workers=1",
-        "--worker_resource_request=cpu=0.3,memory=1024Mi", "--worker_resource_limit=cpu=1,memory=2048Mi",
-        "--chief_resource_request=cpu=0.3,memory=1024Mi", "--chief_resource_limit=cpu=1,memory=2048Mi", "--num_evaluator=1",
-        "--evaluator_resource_request=cpu=0.3,memory=1024Mi", "--evaluator_resource_limit=cpu=1,memory=2048Mi",
-        "--job_name=test-iris-estimator", "--image_pull_policy=Never", "--distribution_strategy=ParameterServerStrategy",
-        "--need_tf_config=true", f"--volume=host_path={data},mount_path=/data", *words, env=env, cwd=ROOT / "examples/elasticdl")
-    return "test-iris-estimator"
+           OLD_PROTOBUF[0]: OLD_PROTOBUF[1]}
+    yard.run("elasticdl", *command(data), *words, env=env, cwd=ROOT / "examples/elasticdl")
+    return JOB
 
 
 def check_all_records(yard, job):

@@ -8,6 +8,7 @@
 #include "backend/cluster/pod_group.h"
 #include "base/strings.h"
 #include "core/dialect.h"
+#include "core/elastic.h"
 #include "core/tf_config.h"
 
 namespace backend::cluster {
@@ -56,6 +57,24 @@ std::string Address(const api::Job& job, ReplicaId id, const std::string& domain
                      domain.empty() ? "" : ".", domain, job.spec.replicas.at(id.role).port);
 }
 
+std::string MasterAddress(const api::Job& job, const std::string& domain) {
+  const std::string name = core::MasterName(job);
+  if (IsElasticDl(job)) return fmt::format("{}:{}", name, core::kMasterPort);
+  return fmt::format("{}.{}.svc{}{}:{}", name, job.metadata.name_space, domain.empty() ? "" : ".",
+                     domain, core::kMasterPort);
+}
+
+void AddElastic(const api::Job& job, ReplicaId id, int32_t attempt, const Settings& settings,
+                JsonArray& env) {
+  if (!job.extensions.elastic) return;
+  const std::string master = MasterAddress(job, settings.cluster_domain);
+  for (const auto& [name, value] : core::ElasticEnvironment(job, id, attempt, master))
+    env.push_back(Variable(name, value));
+  env.push_back(JsonObject{
+      {"name", "MY_POD_IP"},
+      {"valueFrom", JsonObject{{"fieldRef", JsonObject{{"fieldPath", "status.podIP"}}}}}});
+}
+
 // Ours come before the author's, which win; TF_CONFIG comes last and wins over all, as in v1.9.
 void AddEnvironment(const api::Job& job, ReplicaId id, int32_t attempt, const Settings& settings,
                     JsonObject& container) {
@@ -70,6 +89,7 @@ void AddEnvironment(const api::Job& job, ReplicaId id, int32_t attempt, const Se
       Variable("PYTHONUNBUFFERED", "1"),
       Variable("PYTHONFAULTHANDLER", "1"),
   };
+  AddElastic(job, id, attempt, settings, env);
   JsonArray& authors = ArrayAt(container, "env");
   for (Json& entry : authors) env.push_back(std::move(entry));
   const auto address = [&](ReplicaId peer) { return Address(job, peer, settings.cluster_domain); };
@@ -90,6 +110,8 @@ JsonObject ElasticDlLabels(const std::string& job, std::string_view type, int32_
           {kEdlIndexLabel, std::to_string(index)}};
 }
 
+bool HoldsPods(const api::Job& job) { return !IsElasticDl(job); }
+
 std::string SelectorOf(const api::Job& job) {
   return fmt::format("{}={},{}={}", kJobLabel, job.metadata.name, kOperatorLabel, kOperatorName);
 }
@@ -106,8 +128,8 @@ JsonObject OwnerReference(const api::Job& job) {
 Json MakeClaim(const api::Job& job, ReplicaId id, const std::string& uid) {
   JsonObject metadata = {{"uid", uid},
                          {"labels", Labels(job, id)},
-                         {"finalizers", JsonArray{Json(kFinalizer)}},
                          {"ownerReferences", JsonArray{OwnerReference(job)}}};
+  if (HoldsPods(job)) metadata["finalizers"] = JsonArray{Json(kFinalizer)};
   return JsonObject{{"metadata", std::move(metadata)}};
 }
 
@@ -129,7 +151,7 @@ Json MakePod(const api::Job& job, ReplicaId id, int32_t attempt, const Settings&
   for (auto& [key, value] : Labels(job, id)) labels[key] = value;
   if (IsMaster(job, id)) labels[kRoleLabel] = "master";
   labels[kAttemptLabel] = std::to_string(attempt);
-  ArrayAt(metadata, "finalizers").emplace_back(kFinalizer);
+  if (HoldsPods(job)) ArrayAt(metadata, "finalizers").emplace_back(kFinalizer);
   metadata["ownerReferences"] = JsonArray{OwnerReference(job)};
 
   const Json* given = base::Find(pod_template, "spec");

@@ -42,6 +42,10 @@ std::string ReplicaName(const api::Job& job, api::ReplicaId id);
 // What ElasticDL labels a part of a job with; `type` is a role's lower name, or edl-master.
 base::JsonObject ElasticDlLabels(const std::string& job, std::string_view type, int32_t index);
 
+// Whether its pods carry our finalizer. ElasticDL's jobs go with their master, whoever deletes it:
+// nobody would be left to take it off.
+bool HoldsPods(const api::Job& job);
+
 // Selects what is the job's: its pods, its services.
 std::string SelectorOf(const api::Job& job);
 // Selects the pods of one role, as the scale subresource tells others.

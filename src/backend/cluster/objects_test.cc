@@ -133,6 +133,31 @@ TEST(ElasticDl, ServicesHaveAnAddressAndOnePort) {
                 R"(,"ports":[{"port":3333,"targetPort":3333}],"publishNotReadyAddresses":true})");
 }
 
+TEST(ElasticDl, PodsGoWithTheirMasterWithoutAskingAnybody) {
+  const Json pod = MakePod(ElasticDlJob(), {Role::kWorker, 1}, 0, {});
+  EXPECT_EQ(Compact(pod, {"metadata", "finalizers"}), "(none)");
+  EXPECT_EQ(Compact(MakeClaim(ElasticDlJob(), {Role::kWorker, 1}, "p-1"), {"metadata", "finalizers"}),
+            "(none)");
+}
+
+TEST(MakePod, TellsReplicasOfAnElasticJobWhereTheMasterIsAndWhoTheyAre) {
+  api::Job job = MakeJob();
+  EXPECT_EQ(EnvironmentOf(MakePod(job, {Role::kWorker, 1}, 0, {}), "MASTER_ADDR"), "(none)");
+  job.extensions.elastic = api::Elastic{1, 4};
+  const Json pod = MakePod(job, {Role::kWorker, 1}, 2, {});
+  EXPECT_EQ(EnvironmentOf(pod, "MASTER_ADDR"), "mnist-master.team-a.svc:50001");
+  EXPECT_EQ(EnvironmentOf(pod, "DLROVER_MASTER_ADDR"), "mnist-master.team-a.svc:50001");
+  EXPECT_EQ(EnvironmentOf(pod, "WORKER_ID"), std::to_string((2 << 16) + 1));
+  EXPECT_EQ(EnvironmentOf(pod, "WORKER_NUM"), "2");
+  EXPECT_EQ(EnvironmentOf(pod, "RELAUNCHED_POD"), "true");
+  EXPECT_NE(base::CompactJson(pod).find(
+                R"({"name":"MY_POD_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}})"),
+            std::string::npos);
+  job.extensions.dialect = api::Dialect::kElasticDl;
+  EXPECT_EQ(EnvironmentOf(MakePod(job, {Role::kWorker, 1}, 0, {}), "MASTER_ADDR"),
+            "elasticdl-mnist-master:50001");
+}
+
 TEST(MakePod, GivesEachWorkerThePriorityThatTheJobSays) {
   api::Job job = MakeJob();
   job.extensions.high_priority = {1};

@@ -26,7 +26,7 @@ struct Operator::Parts : Chronicle {
         observer(watched),
         pacer(transport),
         events(pacer.idle(), "tfjob-controller"),
-        turns({jobs, pods, services, pod_groups}, pacer, *this, options.settings),
+        turns({jobs, pods, services, pod_groups}, pacer, *this, options.settings, options.data),
         job_watch(transport,
                   {.path = kube::Path(api::kApiVersion, "tfjobs", options.name_space),
                    .field_selector = options.job.empty() ? "" : "metadata.name=" + options.job},
@@ -114,6 +114,14 @@ void Operator::Advance(base::Time now) {
   if (parts_->Synced() && parts_->Leads()) parts_->turns.Advance(now);
   parts_->events.Advance(now);
   parts_->pacer.Advance(now);
+}
+
+void Operator::Hear(const std::vector<core::Event>& events) {
+  const Key key{parts_->options.name_space, parts_->options.job};
+  if (const StoredJob* job = parts_->jobs.Find(key)) {
+    for (const core::Event& event : events) parts_->Tell(*job->value, event);
+  }
+  parts_->Wake(key);
 }
 
 std::optional<base::Time> Operator::next() const {

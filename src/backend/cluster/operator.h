@@ -29,6 +29,7 @@ class Operator {
     Settings settings;
     std::string name_space;  // of the jobs; empty: all
     std::string job;         // the only one that is kept; empty: all
+    DataMaster* data = nullptr;  // of that one, if it is elastic
     // Where the lease lies, and who we are in it. Empty identity: no election, we lead.
     std::string lease_namespace;
     std::string lease_name;
@@ -48,6 +49,8 @@ class Operator {
   ~Operator();
 
   void Advance(base::Time now);
+  // Of an operator of one job: its data has changed, or its master has something to tell.
+  void Hear(const std::vector<core::Event>& events);
   // When Advance has something to do that no answer announces.
   std::optional<base::Time> next() const;
 

@@ -31,6 +31,9 @@ bool MustTellNow(const api::JobStatus& before, api::JobStatus after) {
   after.seen = before.seen;
   after.replica_statuses = before.replica_statuses;
   after.progress = before.progress;
+  // Only what is complete, or not, decides anything.
+  if (after.shards && before.shards && after.shards->complete == before.shards->complete)
+    after.shards = before.shards;
   return after != before;
 }
 
@@ -41,12 +44,14 @@ bool Forgets(const StoredJob& stored, const api::JobStatus& sent) {
 
 }  // namespace
 
-Turns::Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings settings)
+Turns::Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings settings,
+             DataMaster* data)
     : know_(knowledge),
       pacer_(pacer),
       chronicle_(chronicle),
       settings_(std::move(settings)),
       policy_{.end_leftovers = false, .clock_resolution = std::chrono::seconds(1)},
+      data_(data),
       deeds_(knowledge, pacer, chronicle, settings_),
       tryouts_(deeds_, [this](const Key& key) { Wake(key); }) {}
 Turns::~Turns() = default;
@@ -159,13 +164,24 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     Refuse(turn, why);
     return Publish(turn);
   }
-  turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
-  turn->without_service = MissingServices(*turn);
   // Whoever makes anything has published a status before: a job without one has nothing yet.
   const bool blank = turn->job->status.conditions.empty();
   const auto covers = [&](kube::Version version) { return blank || version >= stored->version; };
   turn->pods_current = covers(std::max(know_.pods.heard(), entry.pods_at));
   turn->services_current = covers(std::max(know_.services.heard(), entry.services_at));
+  if (data_ && turn->job->extensions.elastic) {
+    // Who is missing from an old view would be taken for dead, and its call for data cut.
+    if (!turn->pods_current) return Survey(turn);
+    if (!entry.members) entry.members = std::make_unique<Members>(*data_);
+    entry.members->See(*turn->job, turn->observed);
+  }
+  turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
+  if (entry.members) {
+    for (core::Stop& stop : entry.members->TakeOverdue(now))
+      turn->decision.actions.push_back(std::move(stop));
+    if (const auto next = entry.members->next()) WakeAt(key, entry, *next);
+  }
+  turn->without_service = MissingServices(*turn);
   if (!turn->decision.missed.empty() && entry.missed != stored->version) return LookFor(turn);
   if (NeedsSurvey(*turn)) return Survey(turn);
   entry.behind.reset();

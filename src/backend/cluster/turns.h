@@ -33,13 +33,16 @@
 #include "backend/cluster/pacer.h"
 #include "backend/cluster/troubles.h"
 #include "backend/cluster/tryouts.h"
+#include "backend/members.h"
 #include "core/reconcile.h"
 
 namespace backend::cluster {
 
 class Turns {
  public:
-  Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings settings);
+  // `data` hands out the data of elastic jobs; nothing: nobody does.
+  Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings settings,
+        DataMaster* data = nullptr);
   ~Turns();
 
   // Something changed for this job, or may have.
@@ -70,6 +73,7 @@ class Turns {
     base::Time published;
     std::optional<base::Time> due;
     Troubles troubles;
+    std::unique_ptr<Members> members;  // of an elastic job whose data is handed out
     std::optional<base::Time> succeeds;  // decided then, and not told while pods close
   };
   struct Turn;
@@ -119,6 +123,7 @@ class Turns {
   void Reread(const TurnPtr& turn);
   void Perform(const TurnPtr& turn);
   void Clear(const TurnPtr& turn);
+  bool PutOff(const TurnPtr& turn, const core::Stop& stop);
   void PrepareGroup(const TurnPtr& turn);
   void StartPods(TurnPtr turn);
   void Over(TurnPtr turn);
@@ -135,6 +140,7 @@ class Turns {
   Chronicle& chronicle_;
   const Settings settings_;
   const core::Policy policy_;
+  DataMaster* const data_;
   Deeds deeds_;
   Tryouts tryouts_;
   std::map<Key, Entry> entries_;

@@ -16,9 +16,19 @@ using base::Error;
 // the name while the process may still run.)
 constexpr int64_t kNoGrace = 1;
 
+// What the author gives a replica to end in.
+base::Duration GraceOf(const api::Job& job, ReplicaId id) {
+  constexpr int64_t kDefault = 30;  // as Kubernetes
+  const auto role = job.spec.replicas.find(id.role);
+  const base::Json* spec =
+      role == job.spec.replicas.end() ? nullptr : base::Find(role->second.pod_template, "spec");
+  return std::chrono::seconds(
+      spec ? base::IntOr(*spec, "terminationGracePeriodSeconds", kDefault) : kDefault);
+}
+
 // A pod of the job that another operator made. One that is on its way out takes no finalizer.
 bool IsUnheld(const Pod& pod, const StoredJob& job) {
-  return !pod.held && !pod.replica.deleting && pod.owner == job.uid &&
+  return HoldsPods(*job.value) && !pod.held && !pod.replica.deleting && pod.owner == job.uid &&
          pod.key.name == ReplicaName(*job.value, pod.replica.id);
 }
 
@@ -74,6 +84,7 @@ void Turns::Clear(const TurnPtr& turn) {
   using Grace = std::optional<int64_t>;
   for (const core::Action& action : turn->decision.actions) {
     if (const auto* stop = std::get_if<core::Stop>(&action)) {
+      if (stop->finish && PutOff(turn, *stop)) continue;
       end(stop->incarnation, [&](const Pod&) { return stop->graceful ? Grace() : kNoGrace; });
     } else if (const auto* remove = std::get_if<core::Remove>(&action)) {
       // Nothing of it runs: no kubelet needs to be waited for.
@@ -112,6 +123,17 @@ void Turns::Clear(const TurnPtr& turn) {
   }
 }
 
+// A worker of an elastic job gets no more data, and has its grace period to finish what it has. Only
+// then its pod is deleted, which gives it that period once more, from SIGTERM on.
+bool Turns::PutOff(const TurnPtr& turn, const core::Stop& stop) {
+  Entry& entry = entries_[turn->key];
+  const auto pod = std::ranges::find(turn->pods, stop.incarnation, &Pod::uid);
+  if (!entry.members || pod == turn->pods.end() || pod->replica.deleting) return false;
+  entry.members->Leave(stop, turn->began + GraceOf(*turn->job, stop.id));
+  WakeAt(turn->key, entry, *entry.members->next());
+  return true;
+}
+
 // A group is there before its pods, and goes when none are wanted any more.
 void Turns::PrepareGroup(const TurnPtr& turn) {
   const PodGroup* group = know_.pod_groups.Find(turn->key);
@@ -135,6 +157,8 @@ void Turns::StartPods(TurnPtr turn) {
     for (const core::Action& action : turn->decision.actions) {
       const auto* start = std::get_if<core::Start>(&action);
       if (!start) continue;
+      // The master of the data hears of it first; its answer wakes us.
+      if (auto& members = entries_[turn->key].members; members && !members->MayStart(*start)) continue;
       if (const Pod* pod =
               know_.pods.Find({turn->key.name_space, ReplicaName(*turn->job, start->id)})) {
         // That of a job before this one goes by itself, and its end will wake us.

@@ -103,20 +103,12 @@ EnvList OwnEnv(const ReplicaContext& context, ReplicaId id, int32_t attempt) {
   };
 }
 
-// As ElasticDL and DLRover have it, so that their clients find the master of the data.
 void AddElastic(const ReplicaContext& context, ReplicaId id, int32_t attempt, EnvList& env) {
   if (!context.job.extensions.elastic) return;
   const std::string master = fmt::format("127.0.0.1:{}", context.run.master_port);
-  const EnvList elastic = {
-      {"MASTER_ADDR", master},
-      {"DLROVER_MASTER_ADDR", master},
-      {"WORKER_ID", std::to_string(core::WorkerNumber(id, attempt))},
-      {"WORKER_NUM", std::to_string(api::ReplicasOf(context.job.spec, api::Role::kWorker))},
-      {"WORKER_TYPE", std::string(api::LowerName(id.role))},
-      {"MY_POD_IP", "127.0.0.1"},
-      {"RELAUNCHED_POD", attempt > 0 ? "true" : "false"},
-  };
-  env.insert(env.end(), elastic.begin(), elastic.end());
+  for (auto& variable : core::ElasticEnvironment(context.job, id, attempt, master))
+    env.push_back(std::move(variable));
+  env.emplace_back("MY_POD_IP", "127.0.0.1");
 }
 
 // GPUs are shared out one a replica, in the order of the replicas.

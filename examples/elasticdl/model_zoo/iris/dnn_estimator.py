@@ -53,7 +53,7 @@ def main():
                                       num_minibatches_per_shard=1, dataset_name="iris_training_data")
     model = tf.estimator.DNNClassifier(
         hidden_units=[10, 10], feature_columns=[tf.feature_column.numeric_column("x", shape=(4,))], n_classes=len(CLASSES),
-        model_dir=os.environ.get("TRAINYARD_CHECKPOINT_DIR", "/tmp/iris"),
+        model_dir=os.environ.get("TRAINYARD_CHECKPOINT_DIR", "/data/model"),
         config=tf.estimator.RunConfig(save_checkpoints_steps=100))
     tf.estimator.train_and_evaluate(
         model,

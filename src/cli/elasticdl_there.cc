@@ -1,0 +1,77 @@
+// `elasticdl train` on a cluster: makes the job, its master and the master's service; the master
+// makes the rest.
+#include <fmt/core.h>
+
+#include "cli/cluster.h"
+#include "cli/elasticdl_command.h"
+#include "cli/elasticdl_master.h"
+#include "cli/made.h"
+#include "cli/refuse.h"
+#include "core/dialect.h"
+#include "io/terminal.h"
+#include "kube/api.h"
+
+namespace cli {
+namespace {
+
+using base::Error;
+using base::ErrorKind;
+using base::Json;
+using base::Result;
+
+std::string CollectionOf(const Json& object) {
+  const std::string kind = base::StringOr(object, "kind");
+  return kind == "ConfigMap" ? "configmaps" : kind == "Service" ? "services" : "pods";
+}
+
+Result<> CheckNameIsFree(const Cluster& cluster, const api::Job& job) {
+  const std::string pod = core::MasterName(job);
+  const auto there =
+      cluster.client().Get(kube::Path("v1", "pods", job.metadata.name_space, pod));
+  if (!there && there.error().kind() == ErrorKind::kNotFound) return {};
+  if (!there) return std::unexpected(there.error());
+  return base::Invalid(fmt::format(
+      "--job_name: there is a job {} already: choose another name, or delete it: kubectl delete pod "
+      "{} -n {}",
+      job.metadata.name, pod, job.metadata.name_space));
+}
+
+// All of it, or nothing.
+Result<> Make(const Cluster& cluster, const EdlJob& job) {
+  Made made(cluster.server(), cluster.server());
+  const std::string& name_space = job.job.metadata.name_space;
+  for (const Json& object : EdlObjects(job)) {
+    if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
+    TRY(made.Create(kube::Path("v1", CollectionOf(object), name_space), object));
+  }
+  made.Keep();
+  // The master does the same when it starts; it may never, for want of its image.
+  return GiveToMaster(cluster, job.job);
+}
+
+}  // namespace
+
+int TrainThere(const EdlJob& job, const EdlArgs& args, const std::string& context) {
+  const api::Metadata& about = job.job.metadata;
+  auto cluster = Cluster::Connect(context);
+  if (!cluster) return Refuse(cluster.error());
+  for (const std::string& warning : args.warnings())
+    fmt::print(stderr, "trainyard: warning: {}\n", warning);
+  CatchInterrupts();
+  if (auto is_free = CheckNameIsFree(*cluster, job.job); !is_free)
+    return Refuse(cluster->Explain(is_free.error()));
+  if (auto made = Make(*cluster, job); !made) {
+    if (Interrupted()) return 128 + Interrupted();
+    return Refuse(cluster->Explain(made.error()));
+  }
+  const std::string where = fmt::format("{} -n {}", about.name, about.name_space);
+  io::WriteOut(1, fmt::format("{} submitted to {}/{}\n", about.name, cluster->context(),
+                              about.name_space));
+  io::WriteOut(2, fmt::format("  look    kubectl get pods -n {} -l elasticdl-job-name={}\n"
+                              "  follow  trainyard logs -f {} --on kubernetes\n"
+                              "  delete  trainyard delete {} --on kubernetes\n",
+                              about.name_space, about.name, where, where));
+  return 0;
+}
+
+}  // namespace cli
