@@ -58,6 +58,7 @@ Result<> RemoveOwned(Cluster& cluster, Store store, const api::Job& job) {
         {"v1", "serviceaccounts"},
         {"rbac.authorization.k8s.io/v1", "roles"},
         {"rbac.authorization.k8s.io/v1", "rolebindings"},
+        {"v1", "services"},
         {"batch/v1", "jobs"}};
     for (const auto& [version, resource] : kinds)
       paths.push_back(kube::Path(version, resource, name_space, name + "-master"));

@@ -7,6 +7,7 @@
 #include "base/env_file.h"
 #include "base/strings.h"
 #include "base/yaml.h"
+#include "cli/kept_output.h"
 #include "io/files.h"
 
 namespace cli {
@@ -21,8 +22,6 @@ using base::JsonObject;
 using base::ObjectAt;
 using base::Result;
 
-// Not root: what Pod Security asks for where it is strict. Only claims need the group.
-constexpr int64_t kUser = 1000;
 constexpr std::string_view kCommandFile = ".trainyard-command";
 
 JsonObject Variable(std::string_view name, std::string_view value) {
@@ -40,9 +39,9 @@ JsonObject PlainPod(Json container) {
   return {
       {"containers", JsonArray{std::move(container)}},
       {"securityContext", JsonObject{{"runAsNonRoot", true},
-                                     {"runAsUser", kUser},
-                                     {"runAsGroup", kUser},
-                                     {"fsGroup", kUser},
+                                     {"runAsUser", kOutputUser},
+                                     {"runAsGroup", kOutputUser},
+                                     {"fsGroup", kOutputUser},
                                      {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
       // A Python that is process 1 does not heed SIGTERM, and would spend its grace.
       {"shareProcessNamespace", true}};

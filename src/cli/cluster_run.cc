@@ -100,8 +100,10 @@ Result<Json> MakeAll(Cluster& cluster, const Keeper& keeper, const ClusterPlan& 
   Json job = TRY(made.Create(JobsPath(name_space), objects.job));
   TRY(GiveTo(cluster, OwnerOf(job, keeper.store), owned));
   if (keeper.store == Store::kConfigMaps) {
+    const auto stored = backend::cluster::ReadJob(job);
+    if (!stored) return base::Invalid("the server answered with no TFJob");
     for (const Json& object :
-         MasterObjects(keeper.MasterOf(name, name_space), OwnerOf(job, keeper.store)))
+         MasterObjects(keeper.MasterOf(*stored->value), OwnerOf(job, keeper.store)))
       TRY(MakeObject(cluster, made, object, name_space));
   }
   if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
@@ -184,7 +186,8 @@ int RunOnCluster(const Args& args, const std::string& context) {
   const std::string space = SpaceOf(*plan, *cluster);
   Keeper keeper;
   const auto made = [&]() -> Result<Json> {
-    keeper = TRY(ChooseKeeper(*cluster, args, space));
+    const bool elastic = plan->plan.job.extensions.elastic.has_value();
+    keeper = TRY(ChooseKeeper(*cluster, args, space, elastic));
     return MakeNamed(*cluster, keeper, *plan, space);
   }();
   if (!made) return Interrupted() ? Interruption() : Fail(cluster->Explain(made.error()));

@@ -64,19 +64,32 @@ Result<> CheckMayHaveMaster(Cluster& cluster, const std::string& name_space, Kee
 
 }  // namespace
 
-MasterWish Keeper::MasterOf(const std::string& job, const std::string& name_space) const {
-  return {.job = job,
-          .name_space = name_space,
-          .image = image,
-          .service_account = service_account,
-          .with_events = with_events};
+MasterWish Keeper::MasterOf(const api::Job& job) const {
+  MasterWish out{.job = job.metadata.name,
+                 .name_space = job.metadata.name_space,
+                 .image = image,
+                 .service_account = service_account,
+                 .with_events = with_events,
+                 .elastic = job.extensions.elastic.has_value()};
+  // CLAIM or CLAIM/PATH; not the address of an object store.
+  const std::string& output = job.extensions.output;
+  if (out.elastic && !output.empty() && output.find("://") == std::string::npos) {
+    const size_t slash = output.find('/');
+    out.ledger_claim = output.substr(0, slash);
+    out.ledger_path =
+        slash == std::string::npos ? "ledger" : output.substr(slash + 1) + "/ledger";
+  }
+  return out;
 }
 
-Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args, const std::string& name_space) {
+Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args, const std::string& name_space,
+                            bool elastic) {
   const std::string wish = TRY(args.OneOf("keeper", "", {"operator", "master"}));
   Keeper out{.image = args.Get("master-image", kMasterImage),
              .service_account = args.Get("service-account")};
-  if (wish != "master") {
+  if (wish == "operator" && elastic)
+    return base::Invalid("--keeper operator: an elastic job gets a master of its own");
+  if (wish != "master" && !elastic) {
     const std::string why = TRY(WhyNoTfJobs(cluster, name_space));
     if (why.empty()) return out;
     if (wish == "operator")

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "api/tfjob.h"
 #include "base/result.h"
 #include "cli/args.h"
 #include "cli/cluster.h"
@@ -17,11 +18,13 @@ struct Keeper {
   std::string image, service_account;  // of a master
   bool with_events = true;
 
-  MasterWish MasterOf(const std::string& job, const std::string& name_space) const;
+  // `job` as the server has it.
+  MasterWish MasterOf(const api::Job& job) const;
 };
 
-base::Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args,
-                                  const std::string& name_space);
+// An elastic job always gets a master: somebody must hand out its data.
+base::Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args, const std::string& name_space,
+                                  bool elastic);
 
 // Another master for a job that is to run again.
 base::Result<> StartMasterAgain(Cluster& cluster, const std::string& name_space,

@@ -65,9 +65,9 @@ JsonObject ReaderPod(JsonObject container, JsonArray volumes) {
       {"terminationGracePeriodSeconds", 0},
       {"automountServiceAccountToken", false},
       {"securityContext", JsonObject{{"runAsNonRoot", true},
-                                     {"runAsUser", 1000},
-                                     {"runAsGroup", 1000},
-                                     {"fsGroup", 1000},
+                                     {"runAsUser", kOutputUser},
+                                     {"runAsGroup", kOutputUser},
+                                     {"fsGroup", kOutputUser},
                                      {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
       {"containers", JsonArray{std::move(container)}},
       {"volumes", std::move(volumes)}};

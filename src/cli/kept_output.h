@@ -1,6 +1,7 @@
 // Where a job on a cluster keeps what it makes, and pods that read it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/json.h"
@@ -9,6 +10,9 @@
 #include "cli/cluster.h"
 
 namespace cli {
+
+// Whoever writes to, or reads from, what a job makes: its replicas and those who look after it.
+inline constexpr int64_t kOutputUser = 1000;
 
 struct KeptOutput {
   std::string url;          // of an object store; empty: on a claim

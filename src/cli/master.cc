@@ -22,6 +22,7 @@
 #include "cli/shard_master.h"
 #include "core/dialect.h"
 #include "io/clock.h"
+#include "io/files.h"
 #include "io/process.h"
 #include "io/signals.h"
 #include "kube/api.h"
@@ -83,10 +84,18 @@ ShardMaster::Options DataOf(const Post& post, const api::Job& job, std::string p
           .port = core::kMasterPort};
 }
 
+// Something was handed out before, and what is not known any more: its volume went with a node.
+std::vector<core::Event> LedgerLost(const Post& post, const api::Job& job) {
+  if (!job.status.shards || io::Exists(post.ledger + "/log")) return {};
+  return {{true, "LedgerLost",
+           "what was handed out of the data is not known any more: all of it is handed out again"}};
+}
+
 // The master of the data beside the operator: what one has to say, the other hears.
 class Data {
  public:
-  explicit Data(ShardMaster::Options options) : master_(std::move(options)) {}
+  Data(ShardMaster::Options options, std::vector<core::Event> first)
+      : master_(std::move(options)), first_(std::move(first)) {}
 
   backend::DataMaster& master() { return master_; }
   pollfd Poll() const { return master_.Poll(); }
@@ -96,6 +105,8 @@ class Data {
     // How far it is changes all the time, and is told now and then.
     const bool due = now >= told_ + std::chrono::seconds(1);
     std::vector<core::Event> events = master_.TakeEvents();
+    if (it.synced()) events.insert(events.begin(), first_.begin(), first_.end());
+    if (it.synced()) first_.clear();
     for (const core::Event& event : events) Say(event.reason + ": " + event.message);
     if (!tended && !news && !due && events.empty()) return;
     told_ = now;
@@ -108,6 +119,7 @@ class Data {
 
  private:
   ShardMaster master_;
+  std::vector<core::Event> first_;  // told once there is a job to tell it of
   base::Time told_;
 };
 
@@ -123,7 +135,7 @@ int Keep(const Post& post, const api::Job& job) {
     if (post.ledger.empty()) return Refuse(post.job + " is elastic: --ledger DIR is needed");
     auto program = io::HelperProgram("trainyard-master");
     if (!program) return Fail(program.error());
-    data.emplace(DataOf(post, job, *std::move(program)));
+    data.emplace(DataOf(post, job, *std::move(program)), LedgerLost(post, job));
   }
   Unobserved observer;
   Operator it(post.cluster.door(Store::kConfigMaps),

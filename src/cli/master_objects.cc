@@ -1,5 +1,11 @@
 #include "cli/master_objects.h"
 
+#include <fmt/core.h>
+
+#include "cli/cluster_audit.h"
+#include "cli/kept_output.h"
+#include "core/dialect.h"
+
 namespace cli {
 namespace {
 
@@ -11,6 +17,39 @@ JsonArray Texts(const std::vector<std::string>& words) {
   JsonArray out;
   for (const std::string& word : words) out.emplace_back(word);
   return out;
+}
+
+// The ledger of an elastic job, on the claim that keeps its output or in the pod.
+void AddLedger(const MasterWish& wish, JsonObject& container, JsonObject& spec) {
+  container["args"].get_array().emplace_back(fmt::format("--ledger={}", kLedgerMount));
+  container["ports"] = JsonArray{JsonObject{{"containerPort", core::kMasterPort}}};
+  JsonObject mount{{"name", "ledger"}, {"mountPath", kLedgerMount}};
+  JsonObject volume{{"name", "ledger"}};
+  if (wish.ledger_claim.empty()) {
+    volume["emptyDir"] = JsonObject();
+  } else {
+    volume["persistentVolumeClaim"] = JsonObject{{"claimName", wish.ledger_claim}};
+    mount["subPath"] = wish.ledger_path;
+    // As the replicas, who write to the same claim.
+    for (const char* key : {"runAsUser", "runAsGroup", "fsGroup"})
+      spec["securityContext"].get_object()[key] = kOutputUser;
+  }
+  container["volumeMounts"] = JsonArray{std::move(mount)};
+  spec["volumes"] = JsonArray{std::move(volume)};
+}
+
+// By which replicas find it, wherever its pod is.
+Json MasterService(const JsonObject& metadata, const std::string& name) {
+  return JsonObject{
+      {"apiVersion", "v1"},
+      {"kind", "Service"},
+      {"metadata", metadata},
+      {"spec",
+       JsonObject{{"selector", JsonObject{{"job-name", name}}},
+                  {"ports", JsonArray{JsonObject{{"port", core::kMasterPort},
+                                                 {"targetPort", core::kMasterPort}}}},
+                  // One that was just started again is there at once.
+                  {"publishNotReadyAddresses", true}}}};
 }
 
 JsonObject PodSpec(const MasterWish& wish, const std::string& account) {
@@ -25,13 +64,15 @@ JsonObject PodSpec(const MasterWish& wish, const std::string& account) {
        JsonObject{{"allowPrivilegeEscalation", false},
                   {"readOnlyRootFilesystem", true},
                   {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};
-  return {
+  JsonObject spec{
       {"restartPolicy", "OnFailure"},
       {"serviceAccountName", account},
       {"terminationGracePeriodSeconds", 10},
       {"securityContext", JsonObject{{"runAsNonRoot", true},
-                                     {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
-      {"containers", JsonArray{std::move(container)}}};
+                                     {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}}};
+  if (wish.elastic) AddLedger(wish, container, spec);
+  spec["containers"] = JsonArray{std::move(container)};
+  return spec;
 }
 
 }  // namespace
@@ -77,6 +118,7 @@ std::vector<Json> MasterObjects(const MasterWish& wish, const JsonObject& owner)
          JsonArray{JsonObject{
              {"kind", "ServiceAccount"}, {"name", name}, {"namespace", wish.name_space}}}}});
   }
+  if (wish.elastic) out.push_back(MasterService(metadata, name));
   const std::string account = wish.service_account.empty() ? name : wish.service_account;
   out.push_back(JsonObject{
       {"apiVersion", "batch/v1"},

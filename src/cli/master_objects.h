@@ -22,6 +22,10 @@ struct MasterWish {
   std::string image;
   std::string service_account;  // empty: one of its own is made
   bool with_events = true;
+  bool elastic = false;  // it hands out the job's data as well
+  // Of an elastic job: the claim that keeps the ledger, and the path in it. Empty: it is in the
+  // pod, outlives the master's process and goes with its node.
+  std::string ledger_claim, ledger_path;
 };
 
 // In the order in which they must be made. The owner is what `owner` says: they go with the job.

@@ -6,7 +6,14 @@ namespace core {
 
 ServiceWish WishFor(const api::Job& job, const api::JobStatus& status, const Observed& observed,
                     api::ReplicaId id) {
-  if (id.index >= api::ReplicasOf(job.spec, id.role)) return ServiceWish::kRemove;
+  if (id.index >= api::ReplicasOf(job.spec, id.role)) {
+    // A worker of an elastic job may finish first, and is spoken to until then.
+    const bool finishes =
+        job.extensions.elastic && std::ranges::any_of(observed.replicas, [&](const auto& r) {
+          return r.id == id && !HasEnded(r);
+        });
+    return finishes ? ServiceWish::kKeep : ServiceWish::kRemove;
+  }
   if (!api::IsTerminal(status)) {
     return job.spec.run_policy.suspend ? ServiceWish::kRemove : ServiceWish::kMake;
   }

@@ -90,8 +90,9 @@ class There(Yard):
         found = []
         for resource in ("configmaps", "secrets", "pods", "services", "persistentvolumeclaims"):
             found += [f"{resource}/{item['metadata']['name']}" for item in self.cluster.api.get(self.path(resource))["items"]]
-        found += [f"tfjobs/{item['metadata']['name']}"
-                  for item in self.cluster.api.get(self.path("tfjobs", group="apis/kubeflow.org/v1"))["items"]]
+        with contextlib.suppress(ApiError):  # where TFJob is not known
+            found += [f"tfjobs/{item['metadata']['name']}"
+                      for item in self.cluster.api.get(self.path("tfjobs", group="apis/kubeflow.org/v1"))["items"]]
         return sorted(set(found) - {"configmaps/kube-root-ca.crt"})
 
     def listing(self):

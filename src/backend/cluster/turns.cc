@@ -159,6 +159,12 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     entry.looked = stored->version;
     return Reread(turn);
   }
+  // Its workers would each train all of the data, and nobody would tell.
+  if (turn->job->extensions.elastic && !data_ && !api::IsTerminal(turn->job->status)) {
+    entry.refusal =
+        "trainyard.dev/elastic: this operator hands out no data: trainyard run -f FILE gives such a "
+        "job a master of its own";
+  }
   const std::string& why = stored->invalid.empty() ? entry.refusal : stored->invalid;
   if (!why.empty()) {
     Refuse(turn, why);
@@ -176,10 +182,8 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     entry.members->See(*turn->job, turn->observed);
   }
   turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
-  if (entry.members) {
-    for (core::Stop& stop : entry.members->TakeOverdue(now))
-      turn->decision.actions.push_back(std::move(stop));
-    if (const auto next = entry.members->next()) WakeAt(key, entry, *next);
+  if (const auto next = entry.members ? entry.members->next() : std::nullopt) {
+    WakeAt(key, entry, std::max(*next, now));
   }
   turn->without_service = MissingServices(*turn);
   if (!turn->decision.missed.empty() && entry.missed != stored->version) return LookFor(turn);

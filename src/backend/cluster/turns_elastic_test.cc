@@ -56,7 +56,25 @@ struct ElasticTurnsTest : WithTurns {
     elastic.Advance(now);
     pacer.Advance(now);
   }
-  // Answers all that is asked, the job with itself and anything else with an empty object.
+  // A list of what there is, as new as can be.
+  static std::string ListOf(base::JsonArray items) {
+    return base::CompactJson(JsonObject{{"kind", "List"},
+                                        {"metadata", JsonObject{{"resourceVersion", "1000"}}},
+                                        {"items", std::move(items)}});
+  }
+  std::string AnswerTo(const kube::Request& request) {
+    if (request.path.find("tfjobs") != std::string::npos) return base::CompactJson(job);
+    if (request.method == "POST") {
+      Json made = kube::testing::J(request.body);
+      made.at("metadata").get_object()["uid"] = "made";
+      made.at("metadata").get_object()["resourceVersion"] = "1001";
+      return base::CompactJson(made);
+    }
+    if (request.method != "GET") return "{}";
+    const bool of_pods = request.path.find("/pods") != std::string::npos;
+    return of_pods ? ListOf({Worker("0", kRunning), Worker("1", kRunning)}) : ListOf({});
+  }
+  // Answers all that is asked.
   void Serve(base::Time now = kStart) {
     for (int i = 0; i < 20 && !transport.asked.empty(); ++i) {
       const auto& request = transport.asked.front().request;
@@ -68,13 +86,15 @@ struct ElasticTurnsTest : WithTurns {
         job.at("metadata").get_object()["resourceVersion"] = std::to_string(version);
       }
       performed += request.method + " " + request.path + "\n";
-      transport.Reply(200, of_job ? base::CompactJson(job) : "{}");
+      transport.Reply(200, AnswerTo(request));
       elastic.Advance(now);
       pacer.Advance(now);
     }
   }
   void Scale(int workers) {
     job.at("spec").at("tfReplicaSpecs").at("Worker").get_object()["replicas"] = workers;
+    const int version = std::stoi(base::StringOr(job.at("metadata"), "resourceVersion")) + 1;
+    job.at("metadata").get_object()["resourceVersion"] = std::to_string(version);
     jobs.Apply(job);
   }
 
@@ -91,11 +111,11 @@ TEST_F(ElasticTurnsTest, TheMasterHearsOfAWorkerBeforeItsPodIsMade) {
   Turn();
   Serve();
   EXPECT_EQ(master.Told(), "worker-0@0 live\nworker-1@0 live\nworker-2@0 live\n");
-  EXPECT_EQ(performed.find("POST /api/v1/namespaces/team-a/pods"), std::string::npos) << performed;
+  EXPECT_EQ(performed.find("POST /api/v1/namespaces/team-a/pods\n"), std::string::npos) << performed;
   master.known = master.told;
   Turn();
   Serve();
-  EXPECT_NE(performed.find("POST /api/v1/namespaces/team-a/pods"), std::string::npos) << performed;
+  EXPECT_NE(performed.find("POST /api/v1/namespaces/team-a/pods\n"), std::string::npos) << performed;
 }
 
 TEST_F(ElasticTurnsTest, AWorkerThatIsToLeaveMayFinishAndIsDeletedWhenItsTimeIsOver) {
@@ -123,6 +143,15 @@ TEST_F(ElasticTurnsTest, NobodyIsTakenForDeadOnAViewOlderThanTheJob) {
   Turn();
   EXPECT_EQ(master.Told(), "");
   EXPECT_NE(Asked().find("GET /api/v1/namespaces/team-a/pods"), std::string::npos) << Asked();
+}
+
+TEST_F(ElasticTurnsTest, WhereNobodyHandsOutDataAnElasticJobIsRefused) {
+  woken = &turns;
+  turns.Wake(kJob);
+  Advance();
+  ASSERT_EQ(Asked(), kStatusWritten);
+  EXPECT_NE(transport.asked.front().request.body.find("this operator hands out no data"),
+            std::string::npos);
 }
 
 }  // namespace

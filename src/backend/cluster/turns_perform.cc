@@ -93,6 +93,10 @@ void Turns::Clear(const TurnPtr& turn) {
       deeds_.DeleteJob(turn->job, Part(turn));
     }
   }
+  if (auto& members = entries_[turn->key].members) {
+    for (const core::Stop& stop : members->TakeOverdue(turn->began))
+      end(stop.incarnation, [](const Pod&) { return Grace(); });
+  }
   const api::JobStatus& status = turn->decision.status;
   for (const Pod& pod : turn->pods) {
     if (pod.held && core::IsTakenIn(*turn->job, status, pod.replica)) {
