@@ -218,12 +218,15 @@ int ResumeOnCluster(const Args& args, const std::string& context) {
   if (!api::Has(now.status, "Failed") && !now.spec.run_policy.suspend)
     return Refuse(
         fmt::format("{} is running already: trainyard logs -f {}{}", name, name, TypedAgain(args)));
+  const bool elasticdl = now.extensions.dialect == api::Dialect::kElasticDl;
+  if (elasticdl && api::IsTerminal(now.status))
+    return Refuse(name + " has ended, and its master with it: submit it again with elasticdl train");
   JsonObject patch = ResumePatch(now);
   if (auto added = AddMemory(args, now, patch); !added) return Refuse(added.error());
   const auto store = StoreOf(*cluster, space, name);
   if (!store) return Fail(store.error());
   auto patched = cluster->jobs(*store).Patch(JobsPath(space, name), patch);
-  if (patched && *store == Store::kConfigMaps) {
+  if (patched && *store == Store::kConfigMaps && !elasticdl) {
     if (auto again = StartMasterAgain(*cluster, space, name); !again)
       return Fail(cluster->Explain(again.error()));
   }

@@ -10,6 +10,21 @@ using namespace testing;
 using ledger::MemberState;
 using std::chrono::seconds;
 
+// As a server applies a merge patch.
+void Merge(Json& into, const Json& patch) {
+  if (!patch.is_object() || !into.is_object()) {
+    into = patch;
+    return;
+  }
+  for (const auto& [key, value] : patch.get_object()) {
+    if (value.is_null()) {
+      into.get_object().erase(key);
+    } else {
+      Merge(into.get_object()[key], value);
+    }
+  }
+}
+
 class Master : public DataMaster {
  public:
   void Tell(std::vector<ledger::HostMember> members) override { told = std::move(members); }
@@ -80,8 +95,7 @@ struct ElasticTurnsTest : WithTurns {
       const auto& request = transport.asked.front().request;
       const bool of_job = request.path.find("tfjobs") != std::string::npos;
       if (of_job && request.method == "PATCH") {
-        const Json patch = kube::testing::J(request.body);
-        job.get_object()["status"] = patch.at("status");
+        Merge(job.at("status"), kube::testing::J(request.body).at("status"));
         const int version = std::stoi(base::StringOr(job.at("metadata"), "resourceVersion")) + 1;
         job.at("metadata").get_object()["resourceVersion"] = std::to_string(version);
       }
@@ -110,7 +124,7 @@ TEST_F(ElasticTurnsTest, TheMasterHearsOfAWorkerBeforeItsPodIsMade) {
   performed.clear();
   Turn();
   Serve();
-  EXPECT_EQ(master.Told(), "worker-0@0 live\nworker-1@0 live\nworker-2@0 live\n");
+  EXPECT_EQ(master.Told(), "worker-0@0 live\nworker-1@0 live\nworker-2@1 live\n");
   EXPECT_EQ(performed.find("POST /api/v1/namespaces/team-a/pods\n"), std::string::npos) << performed;
   master.known = master.told;
   Turn();
