@@ -5,7 +5,8 @@
 //
 // The host holds the other end of the stream socket FD (3). The port is open before the first
 // answer on it, and the program ends when it closes. Exit status: 0 then, 1 when the ledger cannot
-// be written any more (start it again), 2 when it could not begin.
+// be written any more (start it again), 2 when it could not begin, 3 when another master still has
+// the ledger (start it again when that is gone).
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +23,7 @@
 
 namespace {
 
-constexpr int kFailed = 1, kRefused = 2;
+constexpr int kFailed = 1, kRefused = 2, kLedgerTaken = 3;
 
 struct Flags {
   std::string ledger;
@@ -75,13 +76,16 @@ int Say(const base::Error& error, int status) {
   return status;
 }
 
-base::Result<> Run(const Flags& flags) {
+base::Result<master::LedgerFile::Opened> OpenLedger(const Flags& flags) {
+  return master::LedgerFile::Open(flags.ledger, flags.job,
+                                  {.failed = [](const base::Error& error) {
+                                    // Nothing may be said any more, and nothing can be saved.
+                                    _exit(Say(error, kFailed));
+                                  }});
+}
+
+base::Result<> Run(const Flags& flags, master::LedgerFile::Opened opened) {
   const auto line = TRY(master::HostLine::Open(flags.control));
-  auto opened = TRY(
-      master::LedgerFile::Open(flags.ledger, flags.job, {.failed = [](const base::Error& error) {
-                                 // Nothing may be said any more, and nothing can be saved.
-                                 _exit(Say(error, kFailed));
-                               }}));
   master::Master master(std::move(opened), flags.ledger,
                         {.changed = [&line](bool urgent) { line->Changed(urgent); },
                          .wake = [&line] { line->Wake(); }});
@@ -98,5 +102,10 @@ int main(int argc, char** argv) {
   for (const int number : {SIGPIPE, SIGINT, SIGHUP}) signal(number, SIG_IGN);
   const auto flags = Parse(argc, argv);
   if (!flags) return Say(flags.error(), kRefused);
-  if (const auto ran = Run(*flags); !ran) return Say(ran.error(), kRefused);
+  auto opened = OpenLedger(*flags);
+  if (!opened) {
+    const bool taken = opened.error().kind() == base::ErrorKind::kTaken;
+    return Say(opened.error(), taken ? kLedgerTaken : kRefused);
+  }
+  if (const auto ran = Run(*flags, *std::move(opened)); !ran) return Say(ran.error(), kRefused);
 }

@@ -29,6 +29,9 @@ constexpr Duration kFirstPause = 100ms;  // doubled up to kLongestPause
 constexpr Duration kLongestPause = 5s;
 // So many starts without an answer: the next will not do better.
 constexpr int32_t kMostFailures = 5;
+// Its exit status while another master has the ledger (master_main.cc): one that a node which
+// nobody hears of still runs, and that is waited for.
+constexpr int kLedgerTaken = 3;
 // It answers within milliseconds unless the disk stands still.
 constexpr Duration kPatience = 60s;
 // How long it may take to write its last words when we are done with it.
@@ -210,7 +213,8 @@ void ShardMaster::Gone(Time now) {
     words += ": " + last;
   }
   events_.push_back({true, "MasterLost", words});
-  if (++failures_ >= kMostFailures) broken_ = words;
+  const bool waits = WIFEXITED(status) && WEXITSTATUS(status) == kLedgerTaken;
+  if (++failures_ >= kMostFailures && !waits) broken_ = words;
 }
 
 std::string ShardMaster::LastWords() const {

@@ -118,6 +118,16 @@ TEST_F(ShardMasterTest, OneThatNeverAnswersIsBrokenAndItsLastWordsSayWhy) {
   EXPECT_EQ(master_->look_again(), std::nullopt);
 }
 
+TEST_F(ShardMasterTest, OneThatWaitsForAnotherToLeaveTheLedgerIsStartedUntilItHasIt) {
+  Make(std::string("[[ $(wc -l < starts) -ge 6 ]] || { echo start >> starts; exit 3; }\n") +
+       std::string(kAnswers));
+  ASSERT_TRUE(io::WriteFile(dir_.path() + "/starts", ""));
+  master_->Tell({{"worker-0@0", 0, MemberState::kLive}});
+  EXPECT_TRUE(Until([&] { return master_->Knows("worker-0@0", MemberState::kLive); }));
+  EXPECT_EQ(Starts(), 7u);
+  EXPECT_EQ(master_->broken(), "");
+}
+
 TEST_F(ShardMasterTest, EndsWhenItsHostIsDoneWithIt) {
   Make(kAnswers);
   master_->Tell({kLive});

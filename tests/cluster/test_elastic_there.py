@@ -60,6 +60,7 @@ def test_workers_come_and_go_and_die_and_no_record_is_lost(there):
     wait = there.cluster.wait
     first = there.wait_for_pods("mine", "worker-0", "worker-1")
     wait(lambda: shards(there).get("done") == 2, "a shard of each is done", 60)
+    assert "records 20/300" in there.run("ps")
     assert there.run("scale", "worker=3") == "mine scaled to 3 worker\n"
     three = there.wait_for_pods("mine", "worker-0", "worker-1", "worker-2")
     assert {name: three[name] for name in first} == first, "nobody else is restarted"
