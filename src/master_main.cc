@@ -77,8 +77,7 @@ int Say(const base::Error& error, int status) {
 }
 
 base::Result<master::LedgerFile::Opened> OpenLedger(const Flags& flags) {
-  return master::LedgerFile::Open(flags.ledger, flags.job,
-                                  {.failed = [](const base::Error& error) {
+  return master::LedgerFile::Open(flags.ledger, flags.job, {.failed = [](const base::Error& error) {
                                     // Nothing may be said any more, and nothing can be saved.
                                     _exit(Say(error, kFailed));
                                   }});

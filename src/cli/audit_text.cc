@@ -82,10 +82,11 @@ std::string RangesInWords(const Json& ranges, const char* what) {
       if (member.is_string()) by.emplace_back(member.get_string());
     });
     const std::string error = base::StringOr(range, "error");
-    out += (by.empty() ? "" : " by " + base::Join(by, ", ")) +
-           (error.empty() ? "" : ": " + error) + "\n";
+    out += (by.empty() ? "" : " by " + base::Join(by, ", ")) + (error.empty() ? "" : ": " + error) +
+           "\n";
   });
-  if (shown > kMostShown) out += fmt::format("    and {} ranges more: --json\n", shown - kMostShown);
+  if (shown > kMostShown)
+    out += fmt::format("    and {} ranges more: --json\n", shown - kMostShown);
   return out;
 }
 
@@ -128,9 +129,9 @@ Json AuditInJson(const std::string& job, const ledger::Audit& audit) {
 std::string AuditInWords(const Json& audit) {
   std::string out;
   ForEach(base::At(audit, "sets"), [&](const Json& set) {
-    out += fmt::format("{}: {} records, {}\n", base::StringOr(set, "name"),
-                       base::IntOr(set, "size"),
-                       IsTrue(set, "complete") ? "complete" : "not complete");
+    out +=
+        fmt::format("{}: {} records, {}\n", base::StringOr(set, "name"), base::IntOr(set, "size"),
+                    IsTrue(set, "complete") ? "complete" : "not complete");
     ForEach(base::At(set, "epochs"), [&](const Json& epoch) { out += EpochInWords(epoch); });
     if (const Json* sum = base::Find(set, "sum")) {
       std::vector<std::string> parts;

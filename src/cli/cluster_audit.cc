@@ -36,8 +36,8 @@ Result<std::string> MasterPod(Cluster& cluster, const api::Job& job) {
       elasticdl ? fmt::format("{}={},{}=edl-master", backend::cluster::kEdlJobLabel,
                               job.metadata.name, backend::cluster::kEdlTypeLabel)
                 : fmt::format("job-name={}", core::MasterName(job));
-  for (const Json& pod : TRY(cluster.client().List(
-           kube::Path("v1", "pods", job.metadata.name_space), selector))) {
+  for (const Json& pod :
+       TRY(cluster.client().List(kube::Path("v1", "pods", job.metadata.name_space), selector))) {
     if (base::StringOr(At(pod, "status"), "phase") == "Running")
       return base::StringOr(At(pod, "metadata"), "name");
   }

@@ -65,7 +65,8 @@ Result<> RemoveOwned(Cluster& cluster, Store store, const api::Job& job) {
   }
   for (const std::string& path : paths) {
     const auto there = cluster.client().Get(path);
-    auto removed = there && IsOwnedBy(*there, job.metadata.uid) ? cluster.client().Delete(path) : Result<>();
+    auto removed =
+        there && IsOwnedBy(*there, job.metadata.uid) ? cluster.client().Delete(path) : Result<>();
     // Then the cluster does it. Not everybody may look at, or delete, all that goes.
     if (!removed && removed.error().kind() != ErrorKind::kForbidden &&
         removed.error().kind() != ErrorKind::kNotFound)

@@ -220,7 +220,8 @@ int ResumeOnCluster(const Args& args, const std::string& context) {
         fmt::format("{} is running already: trainyard logs -f {}{}", name, name, TypedAgain(args)));
   const bool elasticdl = now.extensions.dialect == api::Dialect::kElasticDl;
   if (elasticdl && api::IsTerminal(now.status))
-    return Refuse(name + " has ended, and its master with it: submit it again with elasticdl train");
+    return Refuse(name +
+                  " has ended, and its master with it: submit it again with elasticdl train");
   JsonObject patch = ResumePatch(now);
   if (auto added = AddMemory(args, now, patch); !added) return Refuse(added.error());
   const auto store = StoreOf(*cluster, space, name);

@@ -47,8 +47,7 @@ Result<> ElasticWorld::Perform(const api::Job& job, const core::Action& action) 
 }
 
 bool ElasticWorld::PutOff(const core::Stop& stop) {
-  const auto replica =
-      std::ranges::find(seen_, stop.incarnation, &core::ReplicaState::incarnation);
+  const auto replica = std::ranges::find(seen_, stop.incarnation, &core::ReplicaState::incarnation);
   if (replica == seen_.end()) return false;
   members_.Leave(stop, io::Now() + processes_.GraceOf(replica->id, replica->attempt));
   return true;

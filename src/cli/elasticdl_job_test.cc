@@ -202,8 +202,9 @@ TEST(EdlObjects, AreTheJobAndItsMasterUnderElasticDlsNames) {
   EXPECT_EQ(base::CompactJson(At(At(pod, "metadata"), "labels")), labels + R"(,"team":"a"})");
   EXPECT_EQ(base::StringOr(At(pod, "spec"), "restartPolicy"), "OnFailure");
   const Json& container = At(At(pod, "spec"), "containers").get_array().front();
-  EXPECT_EQ(base::CompactJson(At(container, "args")),
-            R"(["master","test-iris-estimator","--namespace=default","--ledger=/var/lib/trainyard"])");
+  EXPECT_EQ(
+      base::CompactJson(At(container, "args")),
+      R"(["master","test-iris-estimator","--namespace=default","--ledger=/var/lib/trainyard"])");
   EXPECT_EQ(
       base::CompactJson(At(container, "resources")),
       R"({"requests":{"cpu":"0.2","memory":"1024Mi"},"limits":{"cpu":"1","memory":"2048Mi"}})");

@@ -19,8 +19,7 @@ Result<> GiveToMaster(const Cluster& cluster, const api::Job& job) {
                          {"kind", "Pod"},
                          {"name", master},
                          {"uid", base::StringOr(At(pod, "metadata"), "uid")}};
-  const Json patch =
-      JsonObject{{"metadata", JsonObject{{"ownerReferences", JsonArray{owner}}}}};
+  const Json patch = JsonObject{{"metadata", JsonObject{{"ownerReferences", JsonArray{owner}}}}};
   for (const std::string& path :
        {kube::Path("v1", "configmaps", name_space, job.metadata.name + "-job"),
         kube::Path("v1", "services", name_space, master)}) {

@@ -26,14 +26,14 @@ std::string CollectionOf(const Json& object) {
 
 Result<> CheckNameIsFree(const Cluster& cluster, const api::Job& job) {
   const std::string pod = core::MasterName(job);
-  const auto there =
-      cluster.client().Get(kube::Path("v1", "pods", job.metadata.name_space, pod));
+  const auto there = cluster.client().Get(kube::Path("v1", "pods", job.metadata.name_space, pod));
   if (!there && there.error().kind() == ErrorKind::kNotFound) return {};
   if (!there) return std::unexpected(there.error());
-  return base::Invalid(fmt::format(
-      "--job_name: there is a job {} already: choose another name, or delete it: kubectl delete pod "
-      "{} -n {}",
-      job.metadata.name, pod, job.metadata.name_space));
+  return base::Invalid(
+      fmt::format("--job_name: there is a job {} already: choose another name, or delete it: "
+                  "kubectl delete pod "
+                  "{} -n {}",
+                  job.metadata.name, pod, job.metadata.name_space));
 }
 
 // All of it, or nothing.
@@ -65,8 +65,8 @@ int TrainThere(const EdlJob& job, const EdlArgs& args, const std::string& contex
     return Refuse(cluster->Explain(made.error()));
   }
   const std::string where = fmt::format("{} -n {}", about.name, about.name_space);
-  io::WriteOut(1, fmt::format("{} submitted to {}/{}\n", about.name, cluster->context(),
-                              about.name_space));
+  io::WriteOut(
+      1, fmt::format("{} submitted to {}/{}\n", about.name, cluster->context(), about.name_space));
   io::WriteOut(2, fmt::format("  look    kubectl get pods -n {} -l elasticdl-job-name={}\n"
                               "  follow  trainyard logs -f {} --on kubernetes\n"
                               "  delete  trainyard delete {} --on kubernetes\n",

@@ -76,8 +76,7 @@ MasterWish Keeper::MasterOf(const api::Job& job) const {
   if (out.elastic && !output.empty() && output.find("://") == std::string::npos) {
     const size_t slash = output.find('/');
     out.ledger_claim = output.substr(0, slash);
-    out.ledger_path =
-        slash == std::string::npos ? "ledger" : output.substr(slash + 1) + "/ledger";
+    out.ledger_path = slash == std::string::npos ? "ledger" : output.substr(slash + 1) + "/ledger";
   }
   return out;
 }

@@ -138,11 +138,10 @@ int Keep(const Post& post, const api::Job& job) {
     data.emplace(DataOf(post, job, *std::move(program)), LedgerLost(post, job));
   }
   Unobserved observer;
-  Operator it(post.cluster.door(Store::kConfigMaps),
-              {.name_space = post.name_space,
-               .job = post.job,
-               .data = data ? &data->master() : nullptr},
-              observer);
+  Operator it(
+      post.cluster.door(Store::kConfigMaps),
+      {.name_space = post.name_space, .job = post.job, .data = data ? &data->master() : nullptr},
+      observer);
   std::array<pollfd, 2> fds{{{.fd = post.stop, .events = POLLIN, .revents = 0}, {}}};
   std::string trouble;
   while (!(fds[0].revents & POLLIN)) {

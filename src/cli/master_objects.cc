@@ -44,12 +44,11 @@ Json MasterService(const JsonObject& metadata, const std::string& name) {
       {"apiVersion", "v1"},
       {"kind", "Service"},
       {"metadata", metadata},
-      {"spec",
-       JsonObject{{"selector", JsonObject{{"job-name", name}}},
-                  {"ports", JsonArray{JsonObject{{"port", core::kMasterPort},
-                                                 {"targetPort", core::kMasterPort}}}},
-                  // One that was just started again is there at once.
-                  {"publishNotReadyAddresses", true}}}};
+      {"spec", JsonObject{{"selector", JsonObject{{"job-name", name}}},
+                          {"ports", JsonArray{JsonObject{{"port", core::kMasterPort},
+                                                         {"targetPort", core::kMasterPort}}}},
+                          // One that was just started again is there at once.
+                          {"publishNotReadyAddresses", true}}}};
 }
 
 JsonObject PodSpec(const MasterWish& wish, const std::string& account) {

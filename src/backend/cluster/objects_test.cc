@@ -136,8 +136,9 @@ TEST(ElasticDl, ServicesHaveAnAddressAndOnePort) {
 TEST(ElasticDl, PodsGoWithTheirMasterWithoutAskingAnybody) {
   const Json pod = MakePod(ElasticDlJob(), {Role::kWorker, 1}, 0, {});
   EXPECT_EQ(Compact(pod, {"metadata", "finalizers"}), "(none)");
-  EXPECT_EQ(Compact(MakeClaim(ElasticDlJob(), {Role::kWorker, 1}, "p-1"), {"metadata", "finalizers"}),
-            "(none)");
+  EXPECT_EQ(
+      Compact(MakeClaim(ElasticDlJob(), {Role::kWorker, 1}, "p-1"), {"metadata", "finalizers"}),
+      "(none)");
 }
 
 TEST(MakePod, TellsReplicasOfAnElasticJobWhereTheMasterIsAndWhoTheyAre) {

@@ -27,8 +27,8 @@ class Operator {
  public:
   struct Options {
     Settings settings;
-    std::string name_space;  // of the jobs; empty: all
-    std::string job;         // the only one that is kept; empty: all
+    std::string name_space;      // of the jobs; empty: all
+    std::string job;             // the only one that is kept; empty: all
     DataMaster* data = nullptr;  // of that one, if it is elastic
     // Where the lease lies, and who we are in it. Empty identity: no election, we lead.
     std::string lease_namespace;

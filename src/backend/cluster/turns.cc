@@ -162,7 +162,8 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   // Its workers would each train all of the data, and nobody would tell.
   if (turn->job->extensions.elastic && !data_ && !api::IsTerminal(turn->job->status)) {
     entry.refusal =
-        "trainyard.dev/elastic: this operator hands out no data: trainyard run -f FILE gives such a "
+        "trainyard.dev/elastic: this operator hands out no data: trainyard run -f FILE gives such "
+        "a "
         "job a master of its own";
   }
   const std::string& why = stored->invalid.empty() ? entry.refusal : stored->invalid;

@@ -73,7 +73,7 @@ class Turns {
     base::Time published;
     std::optional<base::Time> due;
     Troubles troubles;
-    std::unique_ptr<Members> members;  // of an elastic job whose data is handed out
+    std::unique_ptr<Members> members;    // of an elastic job whose data is handed out
     std::optional<base::Time> succeeds;  // decided then, and not told while pods close
   };
   struct Turn;

@@ -29,8 +29,8 @@ class Master : public DataMaster {
  public:
   void Tell(std::vector<ledger::HostMember> members) override { told = std::move(members); }
   bool Knows(const std::string& member, MemberState state) const override {
-    return std::ranges::any_of(
-        known, [&](const auto& m) { return m.name == member && m.state == state; });
+    return std::ranges::any_of(known,
+                               [&](const auto& m) { return m.name == member && m.state == state; });
   }
   const ledger::DataReport& data() const override { return report; }
   const std::string& broken() const override { return words; }
@@ -125,11 +125,13 @@ TEST_F(ElasticTurnsTest, TheMasterHearsOfAWorkerBeforeItsPodIsMade) {
   Turn();
   Serve();
   EXPECT_EQ(master.Told(), "worker-0@0 live\nworker-1@0 live\nworker-2@1 live\n");
-  EXPECT_EQ(performed.find("POST /api/v1/namespaces/team-a/pods\n"), std::string::npos) << performed;
+  EXPECT_EQ(performed.find("POST /api/v1/namespaces/team-a/pods\n"), std::string::npos)
+      << performed;
   master.known = master.told;
   Turn();
   Serve();
-  EXPECT_NE(performed.find("POST /api/v1/namespaces/team-a/pods\n"), std::string::npos) << performed;
+  EXPECT_NE(performed.find("POST /api/v1/namespaces/team-a/pods\n"), std::string::npos)
+      << performed;
 }
 
 TEST_F(ElasticTurnsTest, AWorkerThatIsToLeaveMayFinishAndIsDeletedWhenItsTimeIsOver) {

@@ -22,8 +22,8 @@ base::Duration GraceOf(const api::Job& job, ReplicaId id) {
   const auto role = job.spec.replicas.find(id.role);
   const base::Json* spec =
       role == job.spec.replicas.end() ? nullptr : base::Find(role->second.pod_template, "spec");
-  return std::chrono::seconds(
-      spec ? base::IntOr(*spec, "terminationGracePeriodSeconds", kDefault) : kDefault);
+  return std::chrono::seconds(spec ? base::IntOr(*spec, "terminationGracePeriodSeconds", kDefault)
+                                   : kDefault);
 }
 
 // A pod of the job that another operator made. One that is on its way out takes no finalizer.
@@ -127,8 +127,8 @@ void Turns::Clear(const TurnPtr& turn) {
   }
 }
 
-// A worker of an elastic job gets no more data, and has its grace period to finish what it has. Only
-// then its pod is deleted, which gives it that period once more, from SIGTERM on.
+// A worker of an elastic job gets no more data, and has its grace period to finish what it has.
+// Only then its pod is deleted, which gives it that period once more, from SIGTERM on.
 bool Turns::PutOff(const TurnPtr& turn, const core::Stop& stop) {
   Entry& entry = entries_[turn->key];
   const auto pod = std::ranges::find(turn->pods, stop.incarnation, &Pod::uid);
@@ -162,7 +162,8 @@ void Turns::StartPods(TurnPtr turn) {
       const auto* start = std::get_if<core::Start>(&action);
       if (!start) continue;
       // The master of the data hears of it first; its answer wakes us.
-      if (auto& members = entries_[turn->key].members; members && !members->MayStart(*start)) continue;
+      if (auto& members = entries_[turn->key].members; members && !members->MayStart(*start))
+        continue;
       if (const Pod* pod =
               know_.pods.Find({turn->key.name_space, ReplicaName(*turn->job, start->id)})) {
         // That of a job before this one goes by itself, and its end will wake us.
