@@ -57,6 +57,7 @@ def tutorial(node, tmp_path, request):
     for name in ("6-iris.tar", "7-elasticdl.tar"):
         node.load_image(folder / name)
     yard = There(tmp_path / "home", node, "default", security=None)
+    yard.client = request.param
     yard.kubectl("apply", "-f", ROOT / "deploy/elasticdl-rbac.yaml")
     yield yard
     yard.kubectl("delete", "--ignore-not-found", "--wait=false", "pod", f"elasticdl-{JOB}-master")
@@ -116,7 +117,8 @@ def test_the_tutorial_ends_by_itself_though_a_worker_is_deleted_and_the_master_k
     status = json.loads(tutorial.run("get", JOB, "-o", "json"))["status"]
     assert status["verdict"]["cause"].startswith("all records"), status["verdict"]
     assert status["shards"]["recordsTotal"] == 15000 and status["shards"]["recordsLeft"] == 0
-    assert pods(tutorial)[f"{JOB}-edljob-chief-0"]["metadata"]["uid"] == chief, "nobody else was restarted"
+    if tutorial.client != "edl-1.0":  # to which a master that dies is the end of the data, so that its chief is replaced too
+        assert pods(tutorial)[f"{JOB}-edljob-chief-0"]["metadata"]["uid"] == chief, "nobody else was restarted"
     assert re.search(r"Loss for final step: [\d.]+", log(tutorial, "chief"))
     wait(lambda: pods(tutorial)[f"elasticdl-{JOB}-master"]["status"]["phase"] == "Succeeded", "the master has ended", 60)
     [audit] = json.loads(tutorial.run("audit", JOB, "--json"))["sets"]
