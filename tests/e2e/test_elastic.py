@@ -40,6 +40,26 @@ def test_replicas_are_told_where_the_master_is_and_who_they_are(yard):
     assert "b is not elastic" in yard.refused("audit", "b")
 
 
+def test_parameter_servers_know_workers_before_they_come(yard):
+    script = yard.staying("print(os.environ['TF_CONFIG'], flush=True)")
+    flags = ["--elastic", "1:3", "-w", 1, "--ps", 1, "--name", "a", script]
+    run = yard.start("run", *flags)
+    yard.up("chief-0", "ps-0", "worker-0")
+    yard.run("scale", "worker=3")
+    yard.up("worker-2")
+    yard.finish()
+    yard.end(run)
+
+    def known_by(replica):
+        (line,) = (line for line in yard.log("a", replica).splitlines() if line.startswith("{"))
+        return json.loads(line)["cluster"]["worker"]
+    assert len(set(known_by("ps-0"))) == 3 and known_by("ps-0") == known_by("worker-2")
+    assert known_by("chief-0") == known_by("ps-0")[:1], "which a coordinator would wait for"
+    rendered = json.loads(yard.run("render", "--json", *flags))["replicas"]
+    (config,) = (one["env"]["TF_CONFIG"] for one in rendered if one["replica"] == "ps/0")
+    assert len(json.loads(config)["cluster"]["worker"]) == 3 and len(rendered) == 3
+
+
 def test_a_range_that_is_none_is_refused(yard):
     script = yard.script("")
     for wrong in ("4", "4:2", "0:2", "a:b"):
