@@ -233,7 +233,7 @@ Result<> CheckRunsHere(const Plan& plan) {
            backend::local::LimitsOf(spec.pod_template));
     if (spec.replicas == 0) continue;
     std::map<api::ReplicaId, int32_t> ports;
-    for (api::ReplicaId id : replicas) ports[id] = 1;
+    for (api::ReplicaId id : backend::local::WithPorts(plan.job)) ports[id] = 1;
     backend::local::JobDir nowhere("/nonexistent");
     TRY(backend::local::CommandOf({plan.job, nowhere, plan.run, ports, {}}, {role, 0}, 0));
   }

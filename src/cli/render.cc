@@ -31,15 +31,14 @@ int RenderCommand(const Args& args) {
   // Ports are leased when the job starts; here they are counted up from where leasing begins.
   std::map<api::ReplicaId, int32_t> ports;
   int32_t port = run.first_port > 0 ? run.first_port : 20000;
-  const auto replicas = backend::local::ReplicasInOrder(job.spec);
-  for (api::ReplicaId id : replicas) ports[id] = port++;
+  for (api::ReplicaId id : backend::local::WithPorts(job)) ports[id] = port++;
   run.master_port = port;
   backend::local::EnvList env_file;
   if (auto parsed = base::ParseEnvFile(plan->env_text)) {
     for (const auto& [name, value] : *parsed) env_file.emplace_back(name, "(set)");
   }
   base::JsonArray rendered;
-  for (api::ReplicaId id : replicas) {
+  for (api::ReplicaId id : backend::local::ReplicasInOrder(job.spec)) {
     auto command = backend::local::CommandOf({job, dir, run, ports, env_file}, id, 0);
     if (!command) return Refuse(command.error());
     base::JsonArray argv;

@@ -36,6 +36,11 @@ bool IsElasticLoss(const api::Job& job, const ReplicaState& ended) {
   return std::ranges::find(kFromOutside, signal) != kFromOutside.end();
 }
 
+int32_t MostWorkers(const api::Job& job) {
+  const int32_t wanted = api::ReplicasOf(job.spec, Role::kWorker);
+  return job.extensions.elastic ? std::max(wanted, job.extensions.elastic->max) : wanted;
+}
+
 int32_t WorkerNumber(ReplicaId id, int32_t attempt) {
   const int32_t kind = id.role == Role::kEvaluator                           ? 2
                        : id.role == Role::kChief || id.role == Role::kMaster ? 1

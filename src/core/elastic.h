@@ -30,6 +30,9 @@ Finish FinishOf(const DataView* data, const ReplicaState& ended);
 // abort), and one that outgrew its memory, is.
 bool IsElasticLoss(const api::Job& job, const ReplicaState& ended);
 
+// How many workers the job may come to have.
+int32_t MostWorkers(const api::Job& job);
+
 // Its WORKER_ID: worker N of the first attempt is N, as in ElasticDL; no two incarnations of a
 // job share a number, whatever their roles. Index and attempt wrap at 16384 and 32768.
 int32_t WorkerNumber(api::ReplicaId id, int32_t attempt);

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "core/dialect.h"
+#include "core/elastic.h"
 
 namespace core {
 namespace {
@@ -12,9 +13,9 @@ using api::Role;
 using base::JsonArray;
 using base::JsonObject;
 
-JsonArray Addresses(const api::Job& job, Role role, const AddressOf& address) {
+JsonArray Addresses(int32_t count, Role role, const AddressOf& address) {
   JsonArray out;
-  for (int32_t i = 0; i < ReplicasOf(job.spec, role); ++i) out.emplace_back(address({role, i}));
+  for (int32_t i = 0; i < count; ++i) out.emplace_back(address({role, i}));
   return out;
 }
 
@@ -25,7 +26,7 @@ JsonObject Task(ReplicaId id) { return {{"type", api::LowerName(id.role)}, {"ind
 // with an empty cluster, gets all parameter servers and itself.
 JsonObject SparseCluster(const api::Job& job, ReplicaId id, const AddressOf& address) {
   JsonObject worker;
-  JsonArray ps = Addresses(job, Role::kPs, address);
+  JsonArray ps = Addresses(ReplicasOf(job.spec, Role::kPs), Role::kPs, address);
   if (id.role == Role::kPs) ps = {base::Json(address(id))};
   if (id.role == Role::kWorker) worker[std::to_string(id.index)] = address(id);
   JsonObject cluster;
@@ -56,8 +57,12 @@ std::optional<std::string> TfConfig(const api::Job& job, ReplicaId id, const Add
   JsonObject cluster;
   for (Role role : api::kRoles) {
     if (role == Role::kEvaluator && !evaluator) continue;
-    if (ReplicasOf(job.spec, role) == 0) continue;
-    cluster[api::LowerName(role)] = Addresses(job, role, address);
+    int32_t count = ReplicasOf(job.spec, role);
+    if (count == 0) continue;
+    // A parameter server fetches gradients from workers that it knows, and refuses others: it is
+    // told of those that may come. A coordinator waits for all that it knows: it is not.
+    if (role == Role::kWorker && id.role == Role::kPs) count = MostWorkers(job);
+    cluster[api::LowerName(role)] = Addresses(count, role, address);
   }
   config["cluster"] = std::move(cluster);
   config["task"] = Task(id);

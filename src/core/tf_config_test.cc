@@ -105,6 +105,17 @@ TEST(TfConfig, OfElasticDlLeavesTheEvaluatorOut) {
       R"({"cluster":{"chief":["chief0:3333"],"worker":["worker0:3333"]},"task":{"type":"evaluator","index":0}})");
 }
 
+TEST(TfConfig, TellsParameterServersOfTheWorkersThatMayCome) {
+  api::Job job = MakeJob({.chief = 1, .ps = 1, .worker = 1});
+  job.extensions.elastic = api::Elastic{1, 3};
+  EXPECT_EQ(
+      TfConfig(job, kPs0, InCluster("j")),
+      R"({"cluster":{"chief":["j-chief-0.ns3.svc:2222"],"ps":["j-ps-0.ns3.svc:2222"],"worker":["j-worker-0.ns3.svc:2222","j-worker-1.ns3.svc:2222","j-worker-2.ns3.svc:2222"]},"task":{"type":"ps","index":0},"environment":"cloud"})");
+  EXPECT_EQ(
+      TfConfig(job, kChief0, InCluster("j")),
+      R"({"cluster":{"chief":["j-chief-0.ns3.svc:2222"],"ps":["j-ps-0.ns3.svc:2222"],"worker":["j-worker-0.ns3.svc:2222"]},"task":{"type":"chief","index":0},"environment":"cloud"})");
+}
+
 TEST(TfConfig, IsNotSetForAJobThatAsksForNone) {
   api::Job job = MakeJob({.worker = 2});
   job.extensions.tf_config = false;

@@ -1,17 +1,12 @@
 """Elastic jobs: workers come and go, are killed, and every record is trained."""
 
 import json
-import os
-import random
-import signal
 
 import pytest
 from shards import PYTHONS, Shards, needs_client
 from yard import alive, wait_for
 
 pytestmark = needs_client
-
-STORMS = 20 if os.environ.get("SOAK") else 2
 
 
 @pytest.mark.parametrize("client", ["10", "14"])
@@ -43,6 +38,26 @@ def test_replicas_are_told_where_the_master_is_and_who_they_are(yard):
     assert "None" in yard.log("b", "worker-0"), "only elastic jobs have a master"
     assert "no data has been registered" in yard.run("audit", "a")
     assert "b is not elastic" in yard.refused("audit", "b")
+
+
+def test_parameter_servers_know_workers_before_they_come(yard):
+    script = yard.staying("print(os.environ['TF_CONFIG'], flush=True)")
+    flags = ["--elastic", "1:3", "-w", 1, "--ps", 1, "--name", "a", script]
+    run = yard.start("run", *flags)
+    yard.up("chief-0", "ps-0", "worker-0")
+    yard.run("scale", "worker=3")
+    yard.up("worker-2")
+    yard.finish()
+    yard.end(run)
+
+    def known_by(replica):
+        (line,) = (line for line in yard.log("a", replica).splitlines() if line.startswith("{"))
+        return json.loads(line)["cluster"]["worker"]
+    assert len(set(known_by("ps-0"))) == 3 and known_by("ps-0") == known_by("worker-2")
+    assert known_by("chief-0") == known_by("ps-0")[:1], "which a coordinator would wait for"
+    rendered = json.loads(yard.run("render", "--json", *flags))["replicas"]
+    (config,) = (one["env"]["TF_CONFIG"] for one in rendered if one["replica"] == "ps/0")
+    assert len(json.loads(config)["cluster"]["worker"]) == 3 and len(rendered) == 3
 
 
 def test_a_range_that_is_none_is_refused(yard):
@@ -185,33 +200,3 @@ def test_a_script_that_fails_fails_the_job(yard):
     job = Shards(yard, before="raise ValueError('no such column')")
     out = yard.end(job.start("-w", 2), status=1, seconds=60)
     assert "ValueError: no such column" in out
-
-
-@pytest.mark.parametrize("seed", range(STORMS))
-def test_a_storm_of_kills_loses_no_record(yard, seed):
-    chance = random.Random(seed)
-    job = Shards(yard, size=1500, pace=0.05)
-    run = job.start("-w", 3, elastic="1:4")
-    kills = 0
-    for _ in range(6):
-        goal = job.shards_trained() + chance.randint(2, 12)
-        wait_for(lambda: job.shards_trained() >= goal or run.poll() is not None, "it goes on", seconds=120)
-        if run.poll() is not None:
-            break
-        victim = chance.choice(["worker", "worker", "master", "supervisor", "scale"])
-        if victim == "worker" and (pids := sorted(job.holders().values())):
-            yard.kill(chance.choice(pids))
-            kills += 1
-        elif victim == "master" and (pid := job.master_pid()):
-            yard.kill(pid)
-        elif victim == "supervisor":
-            run.kill()
-            run.communicate()
-            kills += 4
-            run = yard.start("resume", "train-1")
-        elif victim == "scale":
-            yard.run("scale", f"worker={chance.randint(1, 4)}")
-            kills += 1  # one that had to be asked to end
-    yard.end(run, seconds=240)
-    job.check_complete(doubles=kills)
-    assert yard.status("train-1")["restarts"] == 0

@@ -132,7 +132,7 @@ LocalBackend::~LocalBackend() {
 }
 
 Result<> LocalBackend::LeasePortsFor(const api::Job& job) {
-  const std::vector<ReplicaId> all = ReplicasInOrder(job.spec);
+  const std::vector<ReplicaId> all = WithPorts(job);
   if (ports_.empty()) {
     const std::vector<int32_t> ports = TRY(leases_.Lease(all.size(), run_.first_port, run_.ports));
     for (size_t i = 0; i < all.size(); ++i) ports_[all[i]] = ports[i];

@@ -139,6 +139,14 @@ std::vector<ReplicaId> ReplicasInOrder(const api::JobSpec& spec) {
   return out;
 }
 
+std::vector<ReplicaId> WithPorts(const api::Job& job) {
+  api::JobSpec spec = job.spec;
+  if (api::ReplicasOf(spec, api::Role::kPs) > 0) {
+    spec.replicas[api::Role::kWorker].replicas = core::MostWorkers(job);
+  }
+  return ReplicasInOrder(spec);
+}
+
 std::vector<Mount> MountsOf(const Json& pod_template) {
   std::vector<Mount> out;
   const Json& volumes = base::At(base::At(pod_template, "spec"), "volumes");

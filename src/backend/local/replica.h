@@ -48,7 +48,11 @@ base::Result<Command> CommandOf(const ReplicaContext& context, api::ReplicaId id
 // then `added`.
 std::vector<std::string> FullEnvironment(const EnvList& added);
 
-// All replicas of a job in a fixed order, which is also the order of RunFile::ports.
+// All replicas of a job in a fixed order.
 std::vector<api::ReplicaId> ReplicasInOrder(const api::JobSpec& spec);
+
+// Who has a port, in the order of RunFile::ports: all replicas, and, where there are parameter
+// servers, who are told of them beforehand, the workers that an elastic job may come to have.
+std::vector<api::ReplicaId> WithPorts(const api::Job& job);
 
 }  // namespace backend::local
