@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -168,6 +169,8 @@ class Master {
   Pulse PulseOf() const;
   const Member* Find(int32_t number) const;
   void NoteSets();
+  static std::string Quoted(std::string_view text);  // what a client sent may be anything
+  static std::string Shards(int64_t count);
   std::set<int32_t> Workers() const;
   void SaveSyncs() const;
   void Event(std::string reason, std::string message, bool warning = true);
