@@ -61,10 +61,12 @@ struct Taken {
 struct Reports {
   std::vector<int32_t> done;
   std::vector<std::pair<int32_t, std::string>> failed;
+  std::vector<int32_t> holding;  // what else the client has; ours only
 };
 
 struct Counts {
   int32_t counted = 0, already = 0, unknown = 0;
+  std::vector<int32_t> over;  // of `holding`
 };
 
 class Master {

@@ -2,6 +2,9 @@
 
 #include "master/master.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "base/strings.h"
@@ -14,7 +17,11 @@ void Master::Report(Reports reports, std::function<void(Counts)> answer) {
   Counts counts;
   for (const int32_t lease : reports.done) Settle(lease, "", counts, turn);
   for (const auto& [lease, error] : reports.failed) Settle(lease, error, counts, turn);
-  turn.thens.push_back([answer = std::move(answer), counts] { answer(counts); });
+  std::ranges::copy_if(reports.holding, std::back_inserter(counts.over),
+                       [&](int32_t lease) { return ledger_.IsOver(lease); });
+  turn.thens.push_back([answer = std::move(answer), counts = std::move(counts)]() mutable {
+    answer(std::move(counts));
+  });
   End(turn);
 }
 
