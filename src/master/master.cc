@@ -1,6 +1,6 @@
 // How a change is made: a turn begins, the ledger is changed and answers are put down for when that
-// is durable, and the turn ends, which tries the calls that wait (master_take.cc), hands all of it to
-// the file and wakes the host. Here are also who is a member, and what the host hears.
+// is durable, and the turn ends, which tries the calls that wait (master_take.cc), hands all of it
+// to the file and wakes the host. Here are also who is a member, and what the host hears.
 
 #include "master/master.h"
 

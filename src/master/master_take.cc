@@ -1,8 +1,8 @@
 // Calls for shards: answered at once, or held until there is something to say.
 //
-// A call is tried when it comes, and again with every change (ServeWaiting, at the end of each turn),
-// until one try has an answer. What a published client cannot be told, it is not told: it gets a
-// shard, or waits, or is at the end, and then the ledger has noted it before.
+// A call is tried when it comes, and again with every change (ServeWaiting, at the end of each
+// turn), until one try has an answer. A published client can only be given a shard or the end; the
+// ledger notes who was told the end before anybody is.
 
 #include "master/master.h"
 
