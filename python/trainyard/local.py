@@ -93,7 +93,7 @@ class LocalLedger:
                 return wire.TakeReply(wire.TAKEN, [self._lease(id) for id in given])
             return wire.TakeReply(wire.DRAIN if self._out else wire.END)
 
-    def report(self, done, failed=()):
+    def report(self, done, failed=(), holding=()):
         with self._lock:
             reply = wire.ReportReply()
             for id in done:
@@ -104,6 +104,7 @@ class LocalLedger:
             for id, error in failed:
                 if (shard := self._out.pop(id, None)) is not None:
                     self._fail(shard, error)
+            reply.over = [id for id in holding if id not in self._out]
             return reply
 
     def look(self):

@@ -56,9 +56,9 @@ class Master:
     def take(self, most, holding):
         return self._ask("Take", self._of(wire.TakeRequest, most=most, holding=list(holding)))
 
-    def report(self, done, failed=()):
+    def report(self, done, failed=(), holding=()):
         failures = [wire.Failure(id, error or "failed") for id, error in failed]
-        return self._ask("Report", self._of(wire.ReportRequest, done=list(done), failed=failures))
+        return self._ask("Report", self._of(wire.ReportRequest, done=list(done), failed=failures, holding=list(holding)))
 
     def look(self):
         return self._ask("Look", self._of(wire.LookRequest))

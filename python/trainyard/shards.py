@@ -266,15 +266,17 @@ class DataShardService:
         with self._reporting:
             with self._lock:
                 done, self._finished = self._finished, []
-                had = list(self._held)
+                holding = [id for id in self._held if id not in done]
             if not done:
                 return
-            reply = self._ledger.report(done)
-            if reply.unknown:
-                log.warning("the set %r was restored meanwhile: what was trained of %d shards is in vain", self.name, len(had))
+            reply = self._ledger.report(done, holding=holding)
+            if reply.over:
+                log.warning("the set %r was restored meanwhile, or others have done them: %d shards are not trained to their end", self.name,
+                            len(reply.over))
             with self._lock:
-                for id in had if reply.unknown else done:
+                for id in [*done, *reply.over]:
                     self._drop(id)
+                self._finished = [id for id in self._finished if id in self._held]
 
     @property
     def settled(self):

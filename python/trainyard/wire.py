@@ -185,6 +185,7 @@ class ReportRequest(Message):
     set: str = at(2, str)
     done: list = at(3, many=True)
     failed: list = at(4, Failure, many=True)
+    holding: list = at(5, many=True)
 
 
 @message
@@ -192,6 +193,7 @@ class ReportReply(Message):
     counted: int = at(1)
     already: int = at(2)
     unknown: int = at(3)
+    over: list = at(4, many=True)
 
 
 @message

@@ -160,6 +160,32 @@ TEST(Elastic, AJobWhoseDataIsCompleteWaitsForItsWorkers) {
   EXPECT_EQ(world.Live().size(), 2u);
 }
 
+TEST(Elastic, NobodyWaitsForAWorkerBeyondTheMinimumThatNeverGotAPlace) {
+  World world = Training({.worker = 3}, Data(0, 0));
+  world.job.extensions.elastic = api::Elastic{2, 8};
+  world.Of(kWorker2).phase = Phase::kPending;
+  world.End(kWorker0, 0).Settle();
+  EXPECT_FALSE(api::IsTerminal(world.job.status)) << "worker 1 is at work";
+  world.End(kWorker1, 0).Settle();
+  EXPECT_TRUE(api::Has(world.job.status, "Succeeded"));
+  EXPECT_TRUE(world.Live().empty());
+}
+
+TEST(Elastic, AMinimumThatWaitsForItsPlaceIsWaitedFor) {
+  World world = Training({.worker = 2}, Data(0, 0));
+  world.job.extensions.elastic = api::Elastic{2, 8};
+  world.Of(kWorker1).phase = Phase::kPending;
+  world.End(kWorker0, 0).Settle();
+  EXPECT_FALSE(api::IsTerminal(world.job.status));
+}
+
+TEST(Elastic, AWorkerWithoutAPlaceIsWaitedForWhileThereIsData) {
+  World world = Training({.worker = 2}, Data(3, 0));
+  world.Of(kWorker1).phase = Phase::kPending;
+  world.End(kWorker0, 0).Settle();
+  EXPECT_FALSE(api::IsTerminal(world.job.status));
+}
+
 TEST(Elastic, AWorkerThatHasSeenTheEndOfTheDataIsDoneUnderAlways) {
   World world = Training({.chief = 1, .worker = 1}, Data(0, 0), RestartPolicy::kAlways);
   world.End(kWorker0, 0).Settle();

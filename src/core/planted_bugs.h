@@ -52,6 +52,7 @@ enum class Planted {
   kMisledWaitsForEver,    // such a one is not done when the data is
   kElasticLossCounts,     // an elastic worker that was killed counts as failed
   kWorkerZeroEndsData,    // worker 0 ends a job whose others still have data
+  kExcuseTheNeeded,       // a job ends without its minimum of workers once the data is done
   kJudgeWhileSuspended,   // failures are judged while the job is suspended
   kCount
 };

@@ -87,7 +87,7 @@ void Pass::Judge() {
   ForgetOutOfRange();
   RememberEndings();
   if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
-  if (IsSuccess(job_, status_)) {
+  if (IsSuccess(job_, status_, view_.Excused())) {
     Succeed();
   } else if (!PastDeadline() && !PastRestartsInPlace() && !DataIsLost()) {
     Reshape();

@@ -19,9 +19,10 @@ bool EveryWorkerDecides(const api::Job& job, const api::JobStatus& status) {
   return job.spec.success_policy == api::SuccessPolicy::kAllWorkers;
 }
 
-bool AllCompleted(const api::Job& job, Role role, const std::set<ReplicaId>& completed) {
+bool AllCompleted(const api::Job& job, Role role, const std::set<ReplicaId>& completed,
+                  const std::set<ReplicaId>& excused = {}) {
   for (int32_t i = 0; i < ReplicasOf(job.spec, role); ++i) {
-    if (!completed.contains({role, i})) return false;
+    if (!completed.contains({role, i}) && !excused.contains({role, i})) return false;
   }
   return true;
 }
@@ -40,14 +41,16 @@ bool Decides(const api::Job& job, const api::JobStatus& status, ReplicaId id) {
   return id.index == 0 || EveryWorkerDecides(job, status);
 }
 
-bool IsSuccess(const api::Job& job, const api::JobStatus& status) {
+bool IsSuccess(const api::Job& job, const api::JobStatus& status,
+               const std::set<ReplicaId>& excused) {
   if (job.extensions.wait_for_evaluator && !AllCompleted(job, Role::kEvaluator, status.completed)) {
     return false;
   }
-  return TrainingIsDone(job, status);
+  return TrainingIsDone(job, status, excused);
 }
 
-bool TrainingIsDone(const api::Job& job, const api::JobStatus& status) {
+bool TrainingIsDone(const api::Job& job, const api::JobStatus& status,
+                    const std::set<ReplicaId>& excused) {
   const std::set<ReplicaId>& completed = status.completed;
   if (HasChief(job)) {
     return AllCompleted(job, Role::kChief, completed) &&
@@ -56,7 +59,7 @@ bool TrainingIsDone(const api::Job& job, const api::JobStatus& status) {
   if (ReplicasOf(job.spec, Role::kWorker) == 0) return false;
   if (BUG(kAnyWorkerDecides) && !completed.empty()) return true;
   if (!EveryWorkerDecides(job, status) && completed.contains({Role::kWorker, 0})) return true;
-  return AllCompleted(job, Role::kWorker, completed);
+  return AllCompleted(job, Role::kWorker, completed, excused);
 }
 
 }  // namespace core

@@ -38,6 +38,19 @@ Meaning View::MeaningFor(const ReplicaState& r) const {
   return IsElasticLoss(job, r) ? Meaning::kDisruption : meaning;
 }
 
-bool View::TrainingIsDone() const { return core::TrainingIsDone(job, status); }
+std::set<api::ReplicaId> View::Excused() const {
+  std::set<api::ReplicaId> excused;
+  if (!job.extensions.elastic || !data || !data->complete) return excused;
+  const int32_t needed = BUG(kExcuseTheNeeded) ? 0 : job.extensions.elastic->min;
+  for (int32_t i = needed; i < api::ReplicasOf(job.spec, api::Role::kWorker); ++i) {
+    excused.insert({api::Role::kWorker, i});
+  }
+  for (const ReplicaState& r : replicas) {
+    if (r.phase != Phase::kPending && IsCurrent(r)) excused.erase(r.id);
+  }
+  return excused;
+}
+
+bool View::TrainingIsDone() const { return core::TrainingIsDone(job, status, Excused()); }
 
 }  // namespace core

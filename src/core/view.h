@@ -3,6 +3,7 @@
 // Holds references and lives for one pass.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "api/tfjob.h"
@@ -25,6 +26,9 @@ struct View {
   // Wanted, and of the attempt that is wanted. All others are merely in the way.
   bool IsCurrent(const ReplicaState& r) const;
   Meaning MeaningFor(const ReplicaState& r) const;
+  // Workers beyond the minimum of an elastic job that have not begun when all of its data is done:
+  // they may wait for a place for ever, and would find nothing to do.
+  std::set<api::ReplicaId> Excused() const;
   // Only evaluators are still awaited: what happens to the others changes nothing any more.
   bool TrainingIsDone() const;
 };

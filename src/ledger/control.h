@@ -22,6 +22,10 @@ enum class MemberState {
   kFailed,     // ended in another way
 };
 
+inline bool Lives(MemberState state) {
+  return state == MemberState::kLive || state == MemberState::kLeaving;
+}
+
 struct HostMember {
   std::string name;  // "worker-0@2": replica and attempt
   int32_t number = 0;

@@ -66,6 +66,7 @@ struct Standing {
   int64_t held = 0;       // shards of any set that this member has
   int64_t records_left = 0, records_total = 0;  // of all epochs; -1 for an endless set
   int32_t epoch = 0;                            // of the next shard that was never handed out
+  int32_t epochs = 0;                           // 0: endless
 
   bool operator==(const Standing&) const = default;
 };
@@ -191,6 +192,9 @@ class Ledger {
     std::string member, set;  // empty: the lease is not out
   };
   Holder HolderOf(int32_t lease) const;
+  // Its report would change nothing: it is done, by itself or by another lease of the shard, or
+  // void.
+  bool IsOver(int32_t lease) const;
   // There is a set that is not endless, and all such are complete.
   bool Complete() const;
   // Members who ended with success, or are here and may, believing that there is no more data

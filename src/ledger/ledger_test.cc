@@ -46,7 +46,7 @@ TEST(Ledger, HandsOutEachShardOnceAndIsCompleteWhenAllAreReported) {
   EXPECT_EQ(
       desk.Look("a"),
       (Standing{
-          .known = true, .complete = true, .records_left = 0, .records_total = 150, .epoch = 1}));
+          .known = true, .complete = true, .records_total = 150, .epoch = 1, .epochs = 1}));
 }
 
 TEST(Ledger, SaysHowASetStands) {
@@ -60,7 +60,8 @@ TEST(Ledger, SaysHowASetStands) {
                                       .held = 2,
                                       .records_left = 300,
                                       .records_total = 300,
-                                      .epoch = 1}));
+                                      .epoch = 1,
+                                      .epochs = 2}));
   desk.Report(lease.id);
   EXPECT_EQ(desk.Look("b").records_left, 300 - 22);
   const SetView view = desk.ledger.Sets().at(0);
@@ -356,9 +357,13 @@ TEST(Ledger, AResetSetBeginsAgainAndOldLeasesAreOver) {
   desk.Report(leases[0].id);
   EXPECT_TRUE(desk.Reset());
   EXPECT_FALSE(desk.Reset("unknown"));
-  EXPECT_EQ(
-      desk.Look("a"),
-      (Standing{.known = true, .todo = 9, .records_left = 450, .records_total = 450, .epoch = 1}));
+  EXPECT_EQ(desk.Look("a"), (Standing{.known = true,
+                                      .todo = 9,
+                                      .records_left = 450,
+                                      .records_total = 450,
+                                      .epoch = 1,
+                                      .epochs = 3}));
+  EXPECT_TRUE(desk.ledger.IsOver(leases[1].id));
   EXPECT_EQ(desk.Report(leases[1].id), Reported::kDouble);
   EXPECT_EQ(desk.Look().records_left, 450);
 }

@@ -36,6 +36,10 @@ Ledger::Holder Ledger::HolderOf(int32_t lease) const {
   return {.member = members_[out->second.member].name, .set = sets_[out->second.set].params.name};
 }
 
+bool Ledger::IsOver(int32_t lease) const {
+  return !out_.contains(lease) && !taken_back_.contains(lease);
+}
+
 Standing Ledger::Look(std::string_view name, const std::string& member_name) const {
   Standing standing;
   if (const Member* member = FindMember(member_name)) {
@@ -52,6 +56,7 @@ Standing Ledger::Look(std::string_view name, const std::string& member_name) con
   standing.records_total = RecordsTotal(*set);
   standing.epoch = static_cast<int32_t>(
       std::min<int64_t>(set->cursor.epoch, std::numeric_limits<int32_t>::max()));
+  standing.epochs = set->params.epochs;
   return standing;
 }
 

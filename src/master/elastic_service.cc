@@ -132,7 +132,8 @@ Reactor* ElasticService::Report(Context* context, int32_t lease, const std::stri
     reports.done.push_back(lease);
   else
     reports.failed.emplace_back(lease, error);
-  master_.Report(std::move(reports), [reactor](Counts) { reactor->Finish(grpc::Status::OK); });
+  master_.Report(std::move(reports),
+                 [reactor](const Counts&) { reactor->Finish(grpc::Status::OK); });
   return reactor;
 }
 

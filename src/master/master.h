@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -60,10 +61,12 @@ struct Taken {
 struct Reports {
   std::vector<int32_t> done;
   std::vector<std::pair<int32_t, std::string>> failed;
+  std::vector<int32_t> holding;  // what else the client has; ours only
 };
 
 struct Counts {
   int32_t counted = 0, already = 0, unknown = 0;
+  std::vector<int32_t> over;  // of `holding`
 };
 
 class Master {
@@ -168,6 +171,8 @@ class Master {
   Pulse PulseOf() const;
   const Member* Find(int32_t number) const;
   void NoteSets();
+  static std::string Quoted(std::string_view text);  // what a client sent may be anything
+  static std::string Shards(int64_t count);
   std::set<int32_t> Workers() const;
   void SaveSyncs() const;
   void Event(std::string reason, std::string message, bool warning = true);

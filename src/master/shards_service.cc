@@ -122,7 +122,9 @@ Reactor* ShardsService::Report(Context* context, const trainyard::ReportRequest*
                                trainyard::ReportReply* reply) {
   Reactor* reactor = context->DefaultReactor();
   if (Refused(reactor, request->number())) return reactor;
-  Reports reports{.done = {request->done().begin(), request->done().end()}, .failed = {}};
+  Reports reports{.done = {request->done().begin(), request->done().end()},
+                  .failed = {},
+                  .holding = {request->holding().begin(), request->holding().end()}};
   for (const trainyard::Failure& failure : request->failed()) {
     if (failure.error().empty()) {
       reactor->Finish(Refusal(StatusCode::INVALID_ARGUMENT, "a failure without an error"));
@@ -131,10 +133,11 @@ Reactor* ShardsService::Report(Context* context, const trainyard::ReportRequest*
     reports.failed.emplace_back(failure.id(), failure.error());
   }
   master_.Heard(request->number());
-  master_.Report(std::move(reports), [reactor, reply](Counts counts) {
+  master_.Report(std::move(reports), [reactor, reply](const Counts& counts) {
     reply->set_counted(counts.counted);
     reply->set_already(counts.already);
     reply->set_unknown(counts.unknown);
+    reply->mutable_over()->Add(counts.over.begin(), counts.over.end());
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;
@@ -178,6 +181,7 @@ Reactor* ShardsService::Look(Context* context, const trainyard::LookRequest* req
                  reply->set_registered(standing.known);
                  reply->set_complete(standing.complete);
                  reply->set_epoch(standing.epoch);
+                 reply->set_epochs(standing.epochs);
                  reply->set_todo(standing.todo);
                  reply->set_doing(standing.doing);
                  reply->set_records_left(standing.records_left);

@@ -8,11 +8,13 @@ namespace {
 
 class ShardsServiceTest : public MasterTest {
  protected:
-  trainyard::ReportReply Report(int32_t number, const std::vector<int32_t>& done) {
+  trainyard::ReportReply Report(int32_t number, const std::vector<int32_t>& done,
+                                const std::vector<int32_t>& holding = {}) {
     trainyard::ReportRequest request;
     request.set_number(number);
     request.set_set("iris");
     request.mutable_done()->Add(done.begin(), done.end());
+    request.mutable_holding()->Add(holding.begin(), holding.end());
     grpc::ClientContext context;
     trainyard::ReportReply reply;
     status_ = shards_->Report(&context, request, &reply);
@@ -156,6 +158,21 @@ TEST_F(ShardsServiceTest, AModelIsCommittedWithItsShardsOrNotAtAll) {
   EXPECT_EQ(Data().todo, 2);
 }
 
+TEST_F(ShardsServiceTest, WhoReportsIsToldWhatElseOfItsShardsIsOver) {
+  Register(40, 10);
+  const auto leases = Ids(Take(0, 3));
+  trainyard::ResetRequest reset;
+  reset.set_set("iris");
+  grpc::ClientContext context;
+  trainyard::ResetReply done;
+  ASSERT_TRUE(shards_->Reset(&context, reset, &done).ok());
+  const auto fresh = Ids(Take(0, 1));
+  const auto reply = Report(0, {leases[0]}, {leases[1], leases[2], fresh[0]});
+  EXPECT_EQ(reply.already(), 1);
+  EXPECT_EQ(std::vector<int32_t>(reply.over().begin(), reply.over().end()),
+            (std::vector<int32_t>{leases[1], leases[2]}));
+}
+
 TEST_F(ShardsServiceTest, ACheckpointIsRestored) {
   Register(20, 10);
   Report(0, Ids(Take(0, 1)));
@@ -172,6 +189,13 @@ TEST_F(ShardsServiceTest, ACheckpointIsRestored) {
   ASSERT_TRUE(shards_->Restore(&context2, restore, &reply).ok());
   Report(0, Ids(lease));  // of a lease that is void
   EXPECT_EQ(Data().records_left, 10);
+  trainyard::LookRequest look;
+  look.set_set("iris");
+  grpc::ClientContext context4;
+  trainyard::LookReply standing;
+  ASSERT_TRUE(shards_->Look(&context4, look, &standing).ok());
+  EXPECT_EQ(standing.ShortDebugString(),
+            "registered: true epoch: 1 epochs: 1 todo: 1 records_left: 10 records_total: 20");
   restore.set_content("nonsense");
   EXPECT_EQ(shards_->Restore(&context3, restore, &reply).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);

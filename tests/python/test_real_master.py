@@ -48,6 +48,19 @@ def test_the_state_of_the_set_goes_with_a_model_and_comes_back_with_it(real, bui
     assert sorted(trained) == sorted([*range(40)] * 2)
 
 
+def test_what_a_restore_made_void_is_trained_by_nobody(real, build):
+    real.tell(worker_1="live")
+    chief, other = (build(real, dataset_size=64, shards_per_call=4, worker_id=number) for number in (0, 1))
+    state = chief.get_shard_checkpoint()
+    first = other.fetch_shard()  # Of four that it has now.
+    chief.restore_shard_from_checkpoint(state)
+    other.report_batch_done(8)
+    other.flush()
+    trained = [record for service in (chief, other) for _, records in everything(service) for record in records]
+    assert first.start == 0 and sorted(trained) == [*range(64)]
+    assert chief.look().complete and chief.look().epochs == 1
+
+
 def test_commits_survive_the_master_and_are_refused_to_those_who_lost_their_shards(real, build):
     service = build(real, shards_per_round=1)
     assert service.committed("worker-0") is None and service.more()

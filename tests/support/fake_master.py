@@ -68,7 +68,7 @@ class FakeMaster:
         if name == "Take":
             return ledger.take(request.most, request.holding)
         if name == "Report":
-            return ledger.report(request.done, [(one.id, one.error) for one in request.failed])
+            return ledger.report(request.done, [(one.id, one.error) for one in request.failed], request.holding)
         if name == "Look":
             return ledger.look()
         if name == "Checkpoint":

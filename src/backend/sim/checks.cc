@@ -42,6 +42,17 @@ std::set<ReplicaId> Checks::Coordinators() const {
   return out;
 }
 
+// It is beyond the minimum of an elastic job, and had not begun when the data was done.
+bool Checks::Excused(ReplicaId id) const {
+  const auto& elastic = world_.stored.extensions.elastic;
+  const core::Observed& view = world_.view();
+  if (!elastic || id.role != Role::kWorker || id.index < elastic->min) return false;
+  return view.data && view.data->complete &&
+         std::ranges::none_of(view.replicas, [&](const core::ReplicaState& r) {
+           return r.id == id && r.phase == core::Phase::kRunning;
+         });
+}
+
 bool Checks::Decides(ReplicaId id) const {
   const api::Job& job = world_.stored;
   if (id.role == Role::kEvaluator) return job.extensions.wait_for_evaluator;
@@ -367,7 +378,7 @@ void Checks::CheckFailed(const api::JobStatus& before, const api::JobStatus& aft
 void Checks::CheckSucceeded(const api::JobStatus& after) {
   for (const auto& [role, spec] : world_.stored.spec.replicas) {
     for (int32_t i = 0; i < spec.replicas; ++i) {
-      if (Decides({role, i}) && !after.completed.contains({role, i})) {
+      if (Decides({role, i}) && !after.completed.contains({role, i}) && !Excused({role, i})) {
         Found("succeeded before " + api::ToString(ReplicaId{role, i}) + " had ended well");
       }
     }
@@ -501,7 +512,8 @@ void Checks::TurnOver(const controller::Turn& turn, bool undisturbed) {
   for (const auto& [role, spec] : job.spec.replicas) {
     for (int32_t i = 0; i < spec.replicas; ++i) {
       const ReplicaId id{role, i};
-      trained &= role == Role::kEvaluator || !Decides(id) || status.completed.contains(id);
+      trained &= role == Role::kEvaluator || !Decides(id) || status.completed.contains(id) ||
+                 Excused(id);
     }
   }
   for (const auto& [role, spec] : job.spec.replicas) {

@@ -48,6 +48,7 @@ class Checks : public Witness {
   // By what was seen, it took something else for the end of the data.
   bool IsMisled(const Incarnation& one) const;
   bool Decides(api::ReplicaId id) const;
+  bool Excused(api::ReplicaId id) const;
   std::set<api::ReplicaId> Coordinators() const;
   // Who ended badly, without our asking, of this replica (nothing: of the gang) in this attempt.
   std::vector<Bad> BadEndings(std::optional<api::ReplicaId> id, int32_t attempt) const;
