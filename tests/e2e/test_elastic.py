@@ -165,7 +165,8 @@ def test_workers_come_and_go_and_nobody_else_is_restarted(yard):
 
 def test_a_worker_that_does_not_finish_is_asked_to_end_when_its_time_is_over(yard):
     job = Shards(yard)
-    (yard.home / "hold-worker-1").touch()
+    job.hold("worker-1")
+    job.hold()  # or worker 0 may train all before worker 1 is up
     manifest = yard.script(f"""
 apiVersion: kubeflow.org/v1
 kind: TFJob
@@ -185,6 +186,7 @@ spec:
     yard.run("scale", "worker=1")
     wait_for(lambda: not alive(pids["worker-1"]), "it is gone", seconds=20)
     assert "no more data" not in yard.log("train-1", "worker-1")
+    job.release()
     yard.end(run, seconds=60)
     job.check_complete()
 

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from trainyard import build_data_shard_service
+from trainyard import ShardError, build_data_shard_service
 from trainyard.checkpoint import ShardCheckpoint
 from trainyard.keras import ReportShards, SaveShards
 from trainyard.tensorflow import shard_dataset, ticketed_dataset, track
@@ -101,12 +101,14 @@ class Died(Exception):
 
 
 class DieInTheThirdRound(tf.keras.callbacks.Callback):
+    rounds = 0
+
     def on_train_batch_end(self, batch, logs=None):
-        if self.rounds == 2:
+        if self.rounds == 3:
             raise Died
 
     def on_epoch_begin(self, epoch, logs=None):
-        self.rounds = epoch
+        self.rounds += 1
 
 
 def keras_saves(directory):
@@ -118,11 +120,29 @@ def keras_saves(directory):
         saved.restore(model)
         if not service.more():
             return {"lives": lives, "off": distance(model), "complete": service.look().complete}
+        dies = DieInTheThirdRound()
         try:
-            model.fit(shard_dataset(service, features, batch_size=4), epochs=saved.until_the_end, callbacks=[saved, DieInTheThirdRound()],
-                      verbose=0)
+            while service.more():
+                model.fit(shard_dataset(service, features, batch_size=4), callbacks=[saved, dies], verbose=0)
         except Died:
             pass
+
+
+def keras_uneven(directory):
+    """Rounds of two batches and of one; and a fit of several epochs, which Keras 2 would end at a round shorter than the first."""
+    service = build(dataset_name="uneven", dataset_size=27, shards_per_round=1)
+    model, saved = build_model(), SaveShards(service, f"{directory}/uneven")
+    saved.restore(model)
+    dataset, refused = shard_dataset(service, features, batch_size=4), False
+    try:
+        model.fit(dataset, epochs=9, callbacks=[saved], verbose=0)
+    except ShardError:
+        refused = True
+    rounds = 1
+    while service.more():
+        model.fit(dataset, callbacks=[saved], verbose=0)
+        rounds += 1
+    return {"refused": refused, "rounds": rounds, "complete": service.look().complete}
 
 
 def commits(directory):
@@ -187,5 +207,5 @@ def estimator(directory):
         return {"counts": trained.get_variable_value("counts").tolist(), "complete": service.look().complete, "lives": lives}
 
 
-cases = [batches, shuffled, singles, keras_reports, keras_saves, commits, *([estimator] if hasattr(tf, "estimator") else [])]
+cases = [batches, shuffled, singles, keras_reports, keras_saves, keras_uneven, commits, *([estimator] if hasattr(tf, "estimator") else [])]
 print(json.dumps({case.__name__: case(sys.argv[1]) for case in cases}), flush=True)

@@ -36,6 +36,7 @@ def test_pipelines_callbacks_and_checkpoints_train_each_record_once_and_report_i
     assert done["keras_reports"]["off"] < 1e-5
     # Each life trains two rounds of a shard that stay, and begins a third that does not; the last finds nothing to do.
     assert done["keras_saves"]["lives"] == 5 and done["keras_saves"]["off"] < 1e-5
+    assert done["keras_uneven"]["refused"] and done["keras_uneven"]["rounds"] == 8
     assert done["commits"]["counts"] == [5] * 30 and done["commits"]["lives"] > 3
     if version == "2.15":
         assert done["estimator"]["counts"] == [6] * 30 and done["estimator"]["lives"] > 2
