@@ -22,6 +22,8 @@ constexpr int kMostMessage = 64 << 20;
 // A process that is stopped or starved answers late, and must not lose its call for that.
 constexpr int kTryLineMs = 60'000;
 constexpr int kLineTimeoutMs = 600'000;
+// Calls and ends of calls whose changes may share a write. More would only delay the first of them.
+constexpr int kMostAtOnce = 256;
 
 // What no service of ours has. Owns itself.
 class UnknownCall : public Tag {
@@ -73,10 +75,7 @@ class Server::Services {
     AwaitElastic();
     AwaitShards();
     new UnknownCall(master_, unknown_calls_, queue_.get());
-    thread_ = std::thread([this] {
-      void* tag = nullptr;
-      for (bool ok = false; queue_->Next(&tag, &ok);) static_cast<Tag*>(tag)->Ready(ok);
-    });
+    thread_ = std::thread([this] { Serve(); });
     pthread_setname_np(thread_.native_handle(), "calls");
   }
 
@@ -105,6 +104,20 @@ class Server::Services {
   }
   void AwaitElastic();
   void AwaitShards();
+
+  void Serve() {
+    using Status = grpc::CompletionQueue::NextStatus;
+    const gpr_timespec at_once = gpr_inf_past(GPR_CLOCK_MONOTONIC);
+    void* tag = nullptr;
+    for (bool ok = false; queue_->Next(&tag, &ok);) {
+      master_.Gather(true);
+      int done = 0;
+      do {
+        static_cast<Tag*>(tag)->Ready(ok);
+      } while (++done < kMostAtOnce && queue_->AsyncNext(&tag, &ok, at_once) == Status::GOT_EVENT);
+      master_.Gather(false);
+    }
+  }
 
   ElasticService elastic_;
   ShardsService shards_;
