@@ -2,8 +2,9 @@
 // experiment that ElasticDL published (docs/benchmark/report_cn.md of its repository): 24 CPUs, two
 // jobs of 13, the second submitted after 30 s. There, with gang scheduling: 795 s; elastic: 580 s.
 //
-// The series of CPUs in use that they published beside it (data/1s.csv) never goes above 21, 8 of 13
-// for the second job at first, so 3 of the 24 cannot have been there for pods. Both are shown here.
+// The series of CPUs in use that they published beside it (data/1s.csv) never goes above 21, 8 of
+// 13 for the second job at first, so 3 of the 24 cannot have been there for pods. Both are shown
+// here.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

@@ -89,8 +89,8 @@ class SharedCluster::Tenant : public backend::Backend {
         In(kStopping, stop->incarnation, [this](Pod& asked) { End(asked, 143); });
       }
     } else if (const auto* remove = std::get_if<core::Remove>(&action)) {
-      std::erase_if(
-          pods_, [&](const auto& p) { return p->state.incarnation == remove->incarnation; });
+      std::erase_if(pods_,
+                    [&](const auto& p) { return p->state.incarnation == remove->incarnation; });
     }
     Save();
     return {};

@@ -45,8 +45,7 @@ TEST(Ledger, HandsOutEachShardOnceAndIsCompleteWhenAllAreReported) {
   EXPECT_TRUE(desk.ledger.Complete());
   EXPECT_EQ(
       desk.Look("a"),
-      (Standing{
-          .known = true, .complete = true, .records_total = 150, .epoch = 1, .epochs = 1}));
+      (Standing{.known = true, .complete = true, .records_total = 150, .epoch = 1, .epochs = 1}));
 }
 
 TEST(Ledger, SaysHowASetStands) {

@@ -10,8 +10,6 @@
 namespace master {
 namespace {
 
-using Context = grpc::CallbackServerContext;
-using Reactor = grpc::ServerUnaryReactor;
 using google::protobuf::Empty;
 
 // The sets of clients that give them no name.
@@ -21,12 +19,6 @@ constexpr std::string_view kEvaluationData = "_EDL_DEFAULT_EVALUATION_DATA";
 std::string SetOf(const std::string& name, proto::TaskType type = proto::TRAINING) {
   if (!name.empty()) return name;
   return std::string(type == proto::EVALUATION ? kEvaluationData : kTrainingData);
-}
-
-Reactor* Finished(Context* context, const grpc::Status& status = grpc::Status::OK) {
-  Reactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
 }
 
 grpc::Status Refusal(grpc::StatusCode code, const std::string& text) {
@@ -61,8 +53,7 @@ struct ElasticService::Params {
   proto::TaskType type = proto::NONE;
 };
 
-Reactor* ElasticService::Register(Context* context, const Params& params) {
-  Reactor* reactor = context->DefaultReactor();
+void ElasticService::Register(Call& call, const Params& params) {
   const int64_t minibatches = params.minibatches == 0 ? minibatches_ : params.minibatches;
   const proto::TaskType type = params.type != proto::NONE       ? params.type
                                : params.name == kEvaluationData ? proto::EVALUATION
@@ -78,200 +69,172 @@ Reactor* ElasticService::Register(Context* context, const Params& params) {
       .shuffle_records = params.shuffle,
       .seed = seed_,
       .task_type = type};
-  master_.Register(set, [reactor](const base::Result<ledger::SetParams>& registered) {
-    reactor->Finish(registered
-                        ? grpc::Status::OK
-                        : Refusal(grpc::StatusCode::INVALID_ARGUMENT, registered.error().text()));
+  master_.Register(set, [&call](const base::Result<ledger::SetParams>& registered) {
+    call.Finish(registered
+                    ? grpc::Status::OK
+                    : Refusal(grpc::StatusCode::INVALID_ARGUMENT, registered.error().text()));
   });
-  return reactor;
 }
 
-Reactor* ElasticService::report_training_params(Context* context,
-                                                const proto::ReportTrainingParamsRequest* request,
-                                                Empty*) {
-  return Register(context, {.name = std::string(kTrainingData),
-                            .batch = request->batch_size(),
-                            .epochs = request->num_epochs(),
-                            .size = request->dataset_size(),
-                            .minibatches = request->num_minibatches_per_shard(),
-                            .shuffle = request->shuffle(),
-                            .shuffle_shards = request->shuffle_shards()});
+void ElasticService::report_training_params(Call& call,
+                                            const proto::ReportTrainingParamsRequest& request,
+                                            Empty&) {
+  Register(call, {.name = std::string(kTrainingData),
+                  .batch = request.batch_size(),
+                  .epochs = request.num_epochs(),
+                  .size = request.dataset_size(),
+                  .minibatches = request.num_minibatches_per_shard(),
+                  .shuffle = request.shuffle(),
+                  .shuffle_shards = request.shuffle_shards()});
 }
 
-Reactor* ElasticService::report_dataset_shard_params(
-    Context* context, const proto::ReportDatasetShardParamsRequest* request, Empty*) {
-  return Register(context, {.name = SetOf(request->dataset_name(), request->task_type()),
-                            .batch = request->batch_size(),
-                            .epochs = request->num_epochs(),
-                            .size = request->dataset_size(),
-                            .minibatches = request->num_minibatches_per_shard(),
-                            .shuffle = request->shuffle(),
-                            .shuffle_shards = request->shuffle_shards(),
-                            .type = request->task_type()});
+void ElasticService::report_dataset_shard_params(
+    Call& call, const proto::ReportDatasetShardParamsRequest& request, Empty&) {
+  Register(call, {.name = SetOf(request.dataset_name(), request.task_type()),
+                  .batch = request.batch_size(),
+                  .epochs = request.num_epochs(),
+                  .size = request.dataset_size(),
+                  .minibatches = request.num_minibatches_per_shard(),
+                  .shuffle = request.shuffle(),
+                  .shuffle_shards = request.shuffle_shards(),
+                  .type = request.task_type()});
 }
 
-Reactor* ElasticService::Take(int32_t number, std::string set, proto::Task* task) {
-  return new TakeCall(master_, {.number = number, .set = std::move(set)},
-                      [task](Taken taken) { return FillTask(std::move(taken), task); });
+void ElasticService::Take(Call& call, int32_t number, std::string set, proto::Task& task) {
+  TakeFor(master_, call, {.number = number, .set = std::move(set)},
+          [&task](Taken taken) { return FillTask(std::move(taken), &task); });
 }
 
-Reactor* ElasticService::get_task(Context*, const proto::GetTaskRequest* request,
-                                  proto::Task* task) {
-  return Take(request->worker_id(), SetOf(request->dataset_name(), request->task_type()), task);
+void ElasticService::get_task(Call& call, const proto::GetTaskRequest& request,
+                              proto::Task& reply) {
+  Take(call, request.worker_id(), SetOf(request.dataset_name(), request.task_type()), reply);
 }
 
-Reactor* ElasticService::get_dataset_task(Context*, const proto::GetDatasetTaskRequest* request,
-                                          proto::Task* task) {
-  return Take(request->worker_id(), SetOf(request->dataset_name()), task);
+void ElasticService::get_dataset_task(Call& call, const proto::GetDatasetTaskRequest& request,
+                                      proto::Task& reply) {
+  Take(call, request.worker_id(), SetOf(request.dataset_name()), reply);
 }
 
-Reactor* ElasticService::Report(Context* context, int32_t lease, const std::string& error) {
-  Reactor* reactor = context->DefaultReactor();
+void ElasticService::Report(Call& call, int32_t lease, const std::string& error) {
   Reports reports;
   if (error.empty())
     reports.done.push_back(lease);
   else
     reports.failed.emplace_back(lease, error);
-  master_.Report(std::move(reports),
-                 [reactor](const Counts&) { reactor->Finish(grpc::Status::OK); });
-  return reactor;
+  master_.Report(std::move(reports), [&call](const Counts&) { call.Finish(); });
 }
 
-Reactor* ElasticService::report_task_result(Context* context,
-                                            const proto::ReportTaskResultRequest* request, Empty*) {
-  return Report(context, request->task_id(), request->err_message());
+void ElasticService::report_task_result(Call& call, const proto::ReportTaskResultRequest& request,
+                                        Empty&) {
+  Report(call, request.task_id(), request.err_message());
 }
 
-Reactor* ElasticService::report_dataset_task_result(
-    Context* context, const proto::ReportDatasetTaskResultRequest* request, Empty*) {
-  return Report(context, request->task_id(), request->err_message());
+void ElasticService::report_dataset_task_result(
+    Call& call, const proto::ReportDatasetTaskResultRequest& request, Empty&) {
+  Report(call, request.task_id(), request.err_message());
 }
 
-Reactor* ElasticService::reset_dataset(Context* context, const proto::ResetDatasetRequest* request,
-                                       Empty*) {
-  Reactor* reactor = context->DefaultReactor();
-  master_.Reset(SetOf(request->dataset_name()),
-                [reactor](bool) { reactor->Finish(grpc::Status::OK); });
-  return reactor;
+void ElasticService::reset_dataset(Call& call, const proto::ResetDatasetRequest& request, Empty&) {
+  master_.Reset(SetOf(request.dataset_name()), [&call](bool) { call.Finish(); });
 }
 
-Reactor* ElasticService::get_dataset_epoch(Context* context,
-                                           const proto::GetDatasetEpochRequest* request,
-                                           proto::GetDatasetEpochResponse* response) {
-  Reactor* reactor = context->DefaultReactor();
-  master_.Look(-1, SetOf(request->dataset_name()),
-               [reactor, response](const ledger::Standing& standing) {
-                 response->set_epoch(standing.epoch);
-                 reactor->Finish(grpc::Status::OK);
+void ElasticService::get_dataset_epoch(Call& call, const proto::GetDatasetEpochRequest& request,
+                                       proto::GetDatasetEpochResponse& reply) {
+  master_.Look(-1, SetOf(request.dataset_name()),
+               [&call, &reply](const ledger::Standing& standing) {
+                 reply.set_epoch(standing.epoch);
+                 call.Finish();
                });
-  return reactor;
 }
 
-Reactor* ElasticService::get_shard_checkpoint(Context* context,
-                                              const proto::GetShardCheckpointRequest* request,
-                                              proto::ShardCheckpoint* response) {
-  Reactor* reactor = context->DefaultReactor();
-  master_.Checkpoint(SetOf(request->dataset_name()), [reactor, response](std::string content) {
-    response->set_content(std::move(content));
-    reactor->Finish(grpc::Status::OK);
+void ElasticService::get_shard_checkpoint(Call& call,
+                                          const proto::GetShardCheckpointRequest& request,
+                                          proto::ShardCheckpoint& reply) {
+  master_.Checkpoint(SetOf(request.dataset_name()), [&call, &reply](std::string content) {
+    reply.set_content(std::move(content));
+    call.Finish();
   });
-  return reactor;
 }
 
-Reactor* ElasticService::report_shard_checkpoint(Context* context,
-                                                 const proto::ShardCheckpoint* request,
-                                                 proto::ReportShardCheckpointResponse* response) {
-  Reactor* reactor = context->DefaultReactor();
-  master_.Restore("", request->content(), [reactor, response](const base::Result<>& restored) {
-    response->set_success(restored.has_value());
-    reactor->Finish(grpc::Status::OK);
+void ElasticService::report_shard_checkpoint(Call& call, const proto::ShardCheckpoint& request,
+                                             proto::ReportShardCheckpointResponse& reply) {
+  master_.Restore("", request.content(), [&call, &reply](const base::Result<>& restored) {
+    reply.set_success(restored.has_value());
+    call.Finish();
   });
-  return reactor;
 }
 
-Reactor* ElasticService::worker_sync(Context* context, const proto::WorkerSyncRequest* request,
-                                     proto::WorkerSyncResponse* response) {
-  Reactor* reactor = context->DefaultReactor();
+void ElasticService::worker_sync(Call& call, const proto::WorkerSyncRequest& request,
+                                 proto::WorkerSyncResponse& reply) {
   master_.WorkerSync(
-      request->sync_name(), request->worker_id(), [reactor, response](std::optional<bool> ready) {
-        response->set_ready(ready.value_or(false));
-        reactor->Finish(ready ? grpc::Status::OK
-                              : Refusal(grpc::StatusCode::PERMISSION_DENIED,
-                                        "this number is of no member of this job that runs"));
+      request.sync_name(), request.worker_id(), [&call, &reply](std::optional<bool> ready) {
+        reply.set_ready(ready.value_or(false));
+        call.Finish(ready ? grpc::Status::OK
+                          : Refusal(grpc::StatusCode::PERMISSION_DENIED,
+                                    "this number is of no member of this job that runs"));
       });
-  return reactor;
 }
 
-Reactor* ElasticService::wait_worker_sync(Context* context,
-                                          const proto::WaitWorkerSyncRequest* request,
-                                          proto::WorkerSyncResponse* response) {
-  Reactor* reactor = context->DefaultReactor();
-  master_.WaitSync(request->sync_name(), request->notify(), [reactor, response](bool ready) {
-    response->set_ready(ready);
-    reactor->Finish(grpc::Status::OK);
+void ElasticService::wait_worker_sync(Call& call, const proto::WaitWorkerSyncRequest& request,
+                                      proto::WorkerSyncResponse& reply) {
+  master_.WaitSync(request.sync_name(), request.notify(), [&call, &reply](bool ready) {
+    reply.set_ready(ready);
+    call.Finish();
   });
-  return reactor;
 }
 
-Reactor* ElasticService::delete_worker_sync(Context* context,
-                                            const proto::DeleteWorkerSyncRequest* request, Empty*) {
-  Reactor* reactor = context->DefaultReactor();
-  master_.DeleteSync(request->sync_name(), request->delete_all(),
-                     [reactor] { reactor->Finish(grpc::Status::OK); });
-  return reactor;
+void ElasticService::delete_worker_sync(Call& call, const proto::DeleteWorkerSyncRequest& request,
+                                        Empty&) {
+  master_.DeleteSync(request.sync_name(), request.delete_all(), [&call] { call.Finish(); });
 }
 
 // AllReduce.
 
-Reactor* ElasticService::RefuseAllReduce(Context* context) {
+void ElasticService::RefuseAllReduce(Call& call) {
   const std::string text =
       "AllReduce (Horovod, DDP) is not offered by this master: use parameter servers, or a job "
       "that "
       "is not elastic";
   master_.Once("allreduce", "AllReduceRefused", text);
-  return Finished(context, {grpc::StatusCode::UNIMPLEMENTED, text});
+  call.Finish({grpc::StatusCode::UNIMPLEMENTED, text});
 }
 
-Reactor* ElasticService::get_comm_rank(Context* context, const proto::GetCommRankRequest*,
-                                       proto::GetCommRankResponse*) {
-  return RefuseAllReduce(context);
+void ElasticService::get_comm_rank(Call& call, const proto::GetCommRankRequest&,
+                                   proto::GetCommRankResponse&) {
+  RefuseAllReduce(call);
 }
-Reactor* ElasticService::report_training_loop_status(Context* context,
-                                                     const proto::ReportTrainingLoopStatusRequest*,
-                                                     Empty*) {
-  return RefuseAllReduce(context);
+void ElasticService::report_training_loop_status(Call& call,
+                                                 const proto::ReportTrainingLoopStatusRequest&,
+                                                 Empty&) {
+  RefuseAllReduce(call);
 }
-Reactor* ElasticService::reset_sync(Context* context, const proto::DdpResetSyncRequest*,
-                                    proto::DdpResetSyncResponse*) {
-  return RefuseAllReduce(context);
+void ElasticService::reset_sync(Call& call, const proto::DdpResetSyncRequest&,
+                                proto::DdpResetSyncResponse&) {
+  RefuseAllReduce(call);
 }
-Reactor* ElasticService::barrier_sync(Context* context, const proto::DdpInitSyncRequest*,
-                                      proto::DdpInitSyncResponse*) {
-  return RefuseAllReduce(context);
+void ElasticService::barrier_sync(Call& call, const proto::DdpInitSyncRequest&,
+                                  proto::DdpInitSyncResponse&) {
+  RefuseAllReduce(call);
 }
 
 // Answered OK and empty.
 
-Reactor* ElasticService::report_used_resource(Context* context,
-                                              const proto::ReportUsedResourceRequest* request,
-                                              Empty*) {
-  master_.Heard(request->worker_id());
-  return Finished(context);
+void ElasticService::report_used_resource(Call& call,
+                                          const proto::ReportUsedResourceRequest& request, Empty&) {
+  master_.Heard(request.worker_id());
+  call.Finish();
 }
 
-Reactor* ElasticService::acquire_remote_lock(Context* context,
-                                             const proto::AcquireRemoteLockRequest* request,
-                                             proto::AcquireRemoteLockResponse*) {
-  master_.Once("lock " + request->name(), "LockRefused",
+void ElasticService::acquire_remote_lock(Call& call, const proto::AcquireRemoteLockRequest& request,
+                                         proto::AcquireRemoteLockResponse&) {
+  master_.Once("lock " + request.name(), "LockRefused",
                fmt::format("nobody gets the lock '{}': remote locks are not offered by this master",
-                           base::OneLine(request->name())));
-  return Finished(context);
+                           base::OneLine(request.name())));
+  call.Finish();
 }
 
-#define ANSWERED_EMPTY(method, Request, Response)                                \
-  Reactor* ElasticService::method(Context* context, const Request*, Response*) { \
-    return Finished(context);                                                    \
-  }
+#define ANSWERED_EMPTY(method, Request, Response) \
+  void ElasticService::method(Call& call, const Request&, Response&) { call.Finish(); }
 ANSWERED_EMPTY(report_model_metric, proto::ModelMetric, Empty)
 ANSWERED_EMPTY(report_global_step, proto::GlobalStepRecord, Empty)
 ANSWERED_EMPTY(query_relaunch_ps_pod, Empty, proto::QueryRelaunchPSPodResponse)

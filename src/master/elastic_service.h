@@ -7,16 +7,13 @@
 
 #include <cstdint>
 
-#include <grpcpp/grpcpp.h>
-
-#include "elastic.grpc.pb.h"
+#include "elastic.pb.h"
+#include "master/call.h"
 #include "master/master.h"
 
 namespace master {
 
-class ElasticService : public proto::Master::CallbackService {
-  using Context = grpc::CallbackServerContext;
-  using Reactor = grpc::ServerUnaryReactor;
+class ElasticService {
   using Empty = google::protobuf::Empty;
 
  public:
@@ -24,81 +21,64 @@ class ElasticService : public proto::Master::CallbackService {
       : master_(master), minibatches_(minibatches), seed_(seed) {}
 
   // Data sets without a name.
-  Reactor* report_training_params(Context* context,
-                                  const proto::ReportTrainingParamsRequest* request,
-                                  Empty*) override;
-  Reactor* get_task(Context*, const proto::GetTaskRequest* request, proto::Task* task) override;
-  Reactor* report_task_result(Context* context, const proto::ReportTaskResultRequest* request,
-                              Empty*) override;
+  void report_training_params(Call& call, const proto::ReportTrainingParamsRequest&, Empty&);
+  void get_task(Call& call, const proto::GetTaskRequest&, proto::Task&);
+  void report_task_result(Call& call, const proto::ReportTaskResultRequest&, Empty&);
 
   // Data sets with one.
-  Reactor* report_dataset_shard_params(Context* context,
-                                       const proto::ReportDatasetShardParamsRequest* request,
-                                       Empty*) override;
-  Reactor* get_dataset_task(Context*, const proto::GetDatasetTaskRequest* request,
-                            proto::Task* task) override;
-  Reactor* report_dataset_task_result(Context* context,
-                                      const proto::ReportDatasetTaskResultRequest* request,
-                                      Empty*) override;
-  Reactor* reset_dataset(Context* context, const proto::ResetDatasetRequest* request,
-                         Empty*) override;
-  Reactor* get_dataset_epoch(Context* context, const proto::GetDatasetEpochRequest* request,
-                             proto::GetDatasetEpochResponse* response) override;
-  Reactor* get_shard_checkpoint(Context* context, const proto::GetShardCheckpointRequest* request,
-                                proto::ShardCheckpoint* response) override;
-  Reactor* report_shard_checkpoint(Context* context, const proto::ShardCheckpoint* request,
-                                   proto::ReportShardCheckpointResponse* response) override;
+  void report_dataset_shard_params(Call& call, const proto::ReportDatasetShardParamsRequest&,
+                                   Empty&);
+  void get_dataset_task(Call& call, const proto::GetDatasetTaskRequest&, proto::Task&);
+  void report_dataset_task_result(Call& call, const proto::ReportDatasetTaskResultRequest&, Empty&);
+  void reset_dataset(Call& call, const proto::ResetDatasetRequest&, Empty&);
+  void get_dataset_epoch(Call& call, const proto::GetDatasetEpochRequest&,
+                         proto::GetDatasetEpochResponse&);
+  void get_shard_checkpoint(Call& call, const proto::GetShardCheckpointRequest&,
+                            proto::ShardCheckpoint&);
+  void report_shard_checkpoint(Call& call, const proto::ShardCheckpoint&,
+                               proto::ReportShardCheckpointResponse&);
 
   // Workers that wait for each other.
-  Reactor* worker_sync(Context* context, const proto::WorkerSyncRequest* request,
-                       proto::WorkerSyncResponse* response) override;
-  Reactor* wait_worker_sync(Context* context, const proto::WaitWorkerSyncRequest* request,
-                            proto::WorkerSyncResponse* response) override;
-  Reactor* delete_worker_sync(Context* context, const proto::DeleteWorkerSyncRequest* request,
-                              Empty*) override;
+  void worker_sync(Call& call, const proto::WorkerSyncRequest&, proto::WorkerSyncResponse&);
+  void wait_worker_sync(Call& call, const proto::WaitWorkerSyncRequest&,
+                        proto::WorkerSyncResponse&);
+  void delete_worker_sync(Call& call, const proto::DeleteWorkerSyncRequest&, Empty&);
 
   // AllReduce: refused.
-  Reactor* get_comm_rank(Context*, const proto::GetCommRankRequest*,
-                         proto::GetCommRankResponse*) override;
-  Reactor* report_training_loop_status(Context*, const proto::ReportTrainingLoopStatusRequest*,
-                                       Empty*) override;
-  Reactor* reset_sync(Context*, const proto::DdpResetSyncRequest*,
-                      proto::DdpResetSyncResponse*) override;
-  Reactor* barrier_sync(Context*, const proto::DdpInitSyncRequest*,
-                        proto::DdpInitSyncResponse*) override;
+  void get_comm_rank(Call& call, const proto::GetCommRankRequest&, proto::GetCommRankResponse&);
+  void report_training_loop_status(Call& call, const proto::ReportTrainingLoopStatusRequest&,
+                                   Empty&);
+  void reset_sync(Call& call, const proto::DdpResetSyncRequest&, proto::DdpResetSyncResponse&);
+  void barrier_sync(Call& call, const proto::DdpInitSyncRequest&, proto::DdpInitSyncResponse&);
 
   // Answered OK and empty (docs/differences.md says what that means to who asks).
-  Reactor* report_used_resource(Context*, const proto::ReportUsedResourceRequest*, Empty*) override;
-  Reactor* report_model_metric(Context*, const proto::ModelMetric*, Empty*) override;
-  Reactor* report_global_step(Context*, const proto::GlobalStepRecord*, Empty*) override;
-  Reactor* query_relaunch_ps_pod(Context*, const Empty*,
-                                 proto::QueryRelaunchPSPodResponse*) override;
-  Reactor* ready_for_ps_relaunch(Context*, const Empty*, Empty*) override;
-  Reactor* update_critical_worker(Context*, const proto::UpdateCriticalWorkerRequest*,
-                                  Empty*) override;
-  Reactor* query_running_nodes(Context*, const Empty*, proto::RunningNodes*) override;
-  Reactor* get_cluster_version(Context*, const proto::GetClusterVersionRequest*,
-                               proto::GetClusterVersionResponse*) override;
-  Reactor* update_cluster_version(Context*, const proto::UpdateClusterVersionRequest*,
-                                  Empty*) override;
-  Reactor* query_ps_address(Context*, const Empty*, proto::QueryPsAddressResponse*) override;
-  Reactor* query_ps_nodes(Context*, const Empty*, proto::QueryPsNodesResponse*) override;
-  Reactor* query_training_status(Context*, const Empty*,
-                                 proto::QueryTrainingStatusResponse*) override;
-  Reactor* init_remote_lock(Context*, const proto::InitRemoteLockRequest*, Empty*) override;
-  Reactor* acquire_remote_lock(Context*, const proto::AcquireRemoteLockRequest*,
-                               proto::AcquireRemoteLockResponse*) override;
-  Reactor* release_remote_lock(Context*, const proto::ReleaseRemoteLockRequest*, Empty*) override;
-  Reactor* report_autotune_status(Context*, const proto::AutoResourceConfig*, Empty*) override;
-  Reactor* report_prestop(Context*, const proto::ReportPreStopRequest*, Empty*) override;
+  void report_used_resource(Call& call, const proto::ReportUsedResourceRequest&, Empty&);
+  void report_model_metric(Call& call, const proto::ModelMetric&, Empty&);
+  void report_global_step(Call& call, const proto::GlobalStepRecord&, Empty&);
+  void query_relaunch_ps_pod(Call& call, const Empty&, proto::QueryRelaunchPSPodResponse&);
+  void ready_for_ps_relaunch(Call& call, const Empty&, Empty&);
+  void update_critical_worker(Call& call, const proto::UpdateCriticalWorkerRequest&, Empty&);
+  void query_running_nodes(Call& call, const Empty&, proto::RunningNodes&);
+  void get_cluster_version(Call& call, const proto::GetClusterVersionRequest&,
+                           proto::GetClusterVersionResponse&);
+  void update_cluster_version(Call& call, const proto::UpdateClusterVersionRequest&, Empty&);
+  void query_ps_address(Call& call, const Empty&, proto::QueryPsAddressResponse&);
+  void query_ps_nodes(Call& call, const Empty&, proto::QueryPsNodesResponse&);
+  void query_training_status(Call& call, const Empty&, proto::QueryTrainingStatusResponse&);
+  void init_remote_lock(Call& call, const proto::InitRemoteLockRequest&, Empty&);
+  void acquire_remote_lock(Call& call, const proto::AcquireRemoteLockRequest&,
+                           proto::AcquireRemoteLockResponse&);
+  void release_remote_lock(Call& call, const proto::ReleaseRemoteLockRequest&, Empty&);
+  void report_autotune_status(Call& call, const proto::AutoResourceConfig&, Empty&);
+  void report_prestop(Call& call, const proto::ReportPreStopRequest&, Empty&);
 
  private:
   struct Params;
 
-  Reactor* Take(int32_t number, std::string set, proto::Task* task);
-  Reactor* Report(Context* context, int32_t lease, const std::string& error);
-  Reactor* Register(Context* context, const Params& params);
-  Reactor* RefuseAllReduce(Context* context);
+  void Take(Call& call, int32_t number, std::string set, proto::Task& task);
+  void Report(Call& call, int32_t lease, const std::string& error);
+  void Register(Call& call, const Params& params);
+  void RefuseAllReduce(Call& call);
 
   Master& master_;
   const int32_t minibatches_;

@@ -150,6 +150,16 @@ void LedgerFile::Append(const ledger::Batch& batch, Then then) {
     if (closed) groups_.emplace_back();
     groups_.back().batch.entries += batch.entries;
     if (then) groups_.back().thens.push_back(std::move(then));
+    if (gathering_) return;
+  }
+  changed_.notify_one();
+}
+
+void LedgerFile::Gather(bool on) {
+  {
+    const std::lock_guard lock(mutex_);
+    gathering_ = on;
+    if (on || groups_.empty()) return;
   }
   changed_.notify_one();
 }
@@ -182,7 +192,7 @@ void LedgerFile::Run() {
     Group group;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !groups_.empty(); });
+      changed_.wait(lock, [&] { return stopping_ || (!groups_.empty() && !gathering_); });
       if (groups_.empty()) return;
       group = std::move(groups_.front());
       groups_.pop_front();

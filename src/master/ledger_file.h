@@ -62,6 +62,9 @@ class LedgerFile {
   LedgerFile(const LedgerFile&) = delete;
 
   void Append(const ledger::Batch& batch, Then then);
+  // Between Gather(true) and Gather(false) no write begins: what one thread has to append at about
+  // the same time shares a sync, instead of the first of it having one of its own.
+  void Gather(bool on);
 
   // So much was appended since the last snapshot that it is time for a new one.
   bool WantsSnapshot() const;
@@ -96,6 +99,7 @@ class LedgerFile {
   std::deque<Group> groups_;  // not yet begun; the last one is open
   uint64_t begun_;            // the log's end when the groups that the writer has taken are written
   uint64_t snapshot_at_;      // offset of the last snapshot
+  bool gathering_ = false;
   bool stopping_ = false;
   std::thread writer_;
 };

@@ -151,6 +151,22 @@ TEST(LedgerFile, WhatArrivesDuringASyncSharesTheNextOne) {
   EXPECT_EQ(order, all);
 }
 
+TEST(LedgerFile, WhatIsGatheredSharesOneSync) {
+  const io::testing::TempDir dir;
+  const auto disk = std::make_shared<SlowDisk>();
+  disk->go_on.set_value();
+  auto opened = Open(dir.path(), {.disk = disk});
+  opened.file->Gather(true);
+  for (int i = 0; i < Workload::kSteps; ++i) {
+    Workload::Step(opened.ledger, i, *opened.file, {});
+    EXPECT_EQ(disk->syncs, 1);  // that of Open
+  }
+  opened.file->Gather(false);
+  disk->begun.get_future().wait();  // it begins without a further Append
+  opened.file.reset();
+  EXPECT_EQ(disk->syncs, 2);
+}
+
 // The k-th call of the file fails; a write may get a part of its bytes to the disk before.
 class FailingDisk : public Disk {
  public:

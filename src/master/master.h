@@ -122,6 +122,9 @@ class Master {
   void WaitSync(const std::string& name, bool notify, std::function<void(bool)> answer);
   void DeleteSync(const std::string& name, bool all, std::function<void()> answer);
 
+  // As LedgerFile::Gather.
+  void Gather(bool on) { file_->Gather(on); }
+
   // Calls that wait.
   size_t Held() const;
   // Whether a number may ask: it is of a member that lives.

@@ -1,13 +1,12 @@
 // Reports of shards, and sets as a whole: each a change of the ledger and its answer.
 
-#include "master/master.h"
-
 #include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "master/master.h"
 
 namespace master {
 

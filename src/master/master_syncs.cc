@@ -1,9 +1,8 @@
 // Workers that wait for each other.
 
-#include "master/master.h"
-
 #include "base/json.h"
 #include "io/files.h"
+#include "master/master.h"
 
 namespace master {
 

@@ -4,13 +4,12 @@
 // turn), until one try has an answer. A published client can only be given a shard or the end; the
 // ledger notes who was told the end before anybody is.
 
-#include "master/master.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "master/master.h"
 
 namespace master {
 namespace {

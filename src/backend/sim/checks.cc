@@ -512,8 +512,8 @@ void Checks::TurnOver(const controller::Turn& turn, bool undisturbed) {
   for (const auto& [role, spec] : job.spec.replicas) {
     for (int32_t i = 0; i < spec.replicas; ++i) {
       const ReplicaId id{role, i};
-      trained &= role == Role::kEvaluator || !Decides(id) || status.completed.contains(id) ||
-                 Excused(id);
+      trained &=
+          role == Role::kEvaluator || !Decides(id) || status.completed.contains(id) || Excused(id);
     }
   }
   for (const auto& [role, spec] : job.spec.replicas) {
