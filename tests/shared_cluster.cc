@@ -1,7 +1,7 @@
 #include "shared_cluster.h"
 
 #include <algorithm>
-#include <optional>
+#include <functional>
 #include <utility>
 
 #include <fmt/core.h>
@@ -102,13 +102,12 @@ class SharedCluster::Tenant : public backend::Backend {
   std::vector<Pod*> Waiting() {
     std::vector<Pod*> waiting;
     if (!over() && !master_.placed) waiting.push_back(&master_);
-    for (const auto& pod : pods_) {
-      if (!pod->placed && !pod->state.deleting && !core::HasEnded(pod->state))
-        waiting.push_back(pod.get());
+    for (const bool workers : {false, true}) {
+      for (const auto& pod : pods_) {
+        const bool waits = !pod->placed && !pod->state.deleting && !core::HasEnded(pod->state);
+        if (waits && (pod->state.id.role == Role::kWorker) == workers) waiting.push_back(pod.get());
+      }
     }
-    std::ranges::stable_sort(waiting, {}, [&](const Pod* pod) {
-      return pod != &master_ && pod->state.id.role == Role::kWorker;
-    });
     return waiting;
   }
   bool gang() const { return plan_.gang; }

@@ -6,7 +6,7 @@
 //
 // that sees to it that call.Finish is called once, at any time and on any thread; request and
 // reply live until then. gRPC's callback interface offers the same, but hands each call through
-// several threads of its own, which costs twice the processor time.
+// several threads of its own.
 #pragma once
 
 #include <functional>
