@@ -81,6 +81,13 @@ Result<bool> Cluster::May(const std::string& verb, const std::string& group,
   return status && base::BoolOr(*status, "allowed");
 }
 
+Result<Cluster> ClusterOf(const std::string& context) {
+  auto cluster = Cluster::Connect(context);
+  if (cluster || cluster.error().kind() != ErrorKind::kNotFound) return cluster;
+  return base::Invalid(cluster.error().text() +
+                       "; or train on this machine, with TRAINYARD_ON=local");
+}
+
 Error Cluster::Explain(const Error& error) const {
   // What a client could not ask begins with what it asked; the rest is somebody's own words.
   const bool asked = error.text().find(" /api") < sizeof "DELETE";

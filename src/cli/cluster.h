@@ -56,6 +56,10 @@ class Cluster {
   std::unique_ptr<kube::Client> kept_;  // through the door of config_maps_
 };
 
+// Cluster::Connect for the command lines of other systems, which mean a cluster unless told
+// otherwise: where none is found, the error says the way out.
+base::Result<Cluster> ClusterOf(const std::string& context);
+
 // From here on Ctrl-C and SIGTERM end what a client waits for, and the command cleans up.
 void CatchInterrupts();
 // The signal that came; 0: none.

@@ -53,16 +53,16 @@ Result<> Make(const Cluster& cluster, const EdlJob& job) {
 
 int TrainThere(const EdlJob& job, const EdlArgs& args, const std::string& context) {
   const api::Metadata& about = job.job.metadata;
-  auto cluster = Cluster::Connect(context);
+  auto cluster = ClusterOf(context);
   if (!cluster) return Refuse(cluster.error());
   for (const std::string& warning : args.warnings())
     fmt::print(stderr, "trainyard: warning: {}\n", warning);
   CatchInterrupts();
-  if (auto is_free = CheckNameIsFree(*cluster, job.job); !is_free)
-    return Refuse(cluster->Explain(is_free.error()));
-  if (auto made = Make(*cluster, job); !made) {
-    if (Interrupted()) return 128 + Interrupted();
-    return Refuse(cluster->Explain(made.error()));
+  auto made = CheckNameIsFree(*cluster, job.job);
+  if (made) made = Make(*cluster, job);
+  if (!made) {
+    const int status = Fail(cluster->Explain(made.error()));
+    return Interrupted() ? 128 + Interrupted() : status;
   }
   const std::string where = fmt::format("{} -n {}", about.name, about.name_space);
   io::WriteOut(

@@ -159,12 +159,6 @@ int SpawnThere(const Args& args, const std::string& tag, const std::string& cont
 
 }  // namespace
 
-Result<Cluster> ClusterOf(const std::string& context) {
-  auto cluster = Cluster::Connect(context);
-  if (cluster || cluster.error().kind() != ErrorKind::kNotFound) return cluster;
-  return Invalid(cluster.error().text() + "; or train on this machine, with TRAINYARD_ON=local");
-}
-
 int Failed(const Cluster& cluster, const Error& error) {
   const int status = Fail(cluster.Explain(error));
   return Interrupted() ? kExitInterrupted : status;

@@ -20,7 +20,6 @@ int DeleteSpawnedHere(const Args& args, const std::string& tag);
 // Asks, as TF-Spawner does, unless --yes has answered.
 bool IsConfirmed(const Args& args, const std::string& tag);
 
-base::Result<Cluster> ClusterOf(const std::string& context);
 // Says what went wrong on the cluster, or that Ctrl-C did; its exit status.
 int Failed(const Cluster& cluster, const base::Error& error);
 

@@ -178,7 +178,7 @@ def test_the_master_refuses_what_it_cannot_do(tmp_path, master):
     other = run("--ledger", tmp_path / "other", "--job", "mnist/u-1", "--port", str(master.port), "--control", "0")
     assert other.returncode == 2 and f"cannot listen on 127.0.0.1 port {master.port}" in other.stderr
     taken = run("--ledger", master.directory / "ledger", "--job", "mnist/u-1", "--control", "0")
-    assert taken.returncode == 2 and "another master has the ledger" in taken.stderr
+    assert taken.returncode == 3 and "another master has the ledger" in taken.stderr
     for words, says in [(["--ledger", "x"], "not by hand"), (["--job", "x"], "NAME/UID"), (["--port", "x"], "a number from 0"),
                         (["--speed", "1"], "no flag is called --speed"), (["--port"], "lacks its value")]:
         refused = run(*words)

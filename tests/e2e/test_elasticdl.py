@@ -120,7 +120,7 @@ def test_the_tutorials_objects(yard):
     assert master["metadata"]["labels"] == made["Service"]["spec"]["selector"] == labels
     container = master["spec"]["containers"][0]
     assert container["image"] == "elasticdl:1.0.0" and container["imagePullPolicy"] == "Never"
-    assert container["args"] == ["master", "test-iris-estimator", "--namespace=default"]
+    assert container["args"] == ["master", "test-iris-estimator", "--namespace=default", "--ledger=/var/lib/trainyard"]
     assert container["resources"] == {"requests": {"cpu": "0.2", "memory": "1024Mi"}, "limits": {"cpu": "1", "memory": "2048Mi"}}
     assert made["ConfigMap"]["metadata"]["name"] == "test-iris-estimator-job"
     roles = json.loads(made["ConfigMap"]["data"]["spec"])["tfReplicaSpecs"]
