@@ -77,7 +77,8 @@ class Scaled:
         assert means == sorted(means, reverse=True)
 
 
-@pytest.mark.parametrize("model", ["dnn", "keras"])
+@pytest.mark.parametrize("model", ["dnn", pytest.param("keras", marks=pytest.mark.skipif(
+    not SOAK, reason="a minute more for the same by another kind of model: script/soak"))])
 def test_an_estimator_is_trained_by_1_then_4_then_2_workers(yard, train, model):
     job = Scaled(yard, train, "elastic_estimator.py", "2.15", 1, model)
     job.train_on(1)
