@@ -40,6 +40,17 @@ TEST(Services, OfAnEndedJobStayUnderNoneAndGoUnderAll) {
   EXPECT_EQ(WishFor(all, all.status, {}, kWorker0), ServiceWish::kRemove);
 }
 
+TEST(Services, OfAnElasticWorkerThatMayFinishGoAfterIt) {
+  api::Job job = MakeJob({.worker = 2});
+  EXPECT_EQ(WishFor(job, job.status, Seen({Worker(2, Phase::kRunning)}), kWorker2),
+            ServiceWish::kRemove);
+  job.extensions.elastic = api::Elastic{1, 4};
+  EXPECT_EQ(WishFor(job, job.status, Seen({Worker(2, Phase::kRunning)}), kWorker2),
+            ServiceWish::kKeep);
+  EXPECT_EQ(WishFor(job, job.status, Seen({Worker(2, Phase::kSucceeded)}), kWorker2),
+            ServiceWish::kRemove);
+}
+
 TEST(Services, UnderRunningGoAfterTheirPodsAndStayWithThoseThatEnded) {
   const api::Job job = Ended(CleanPodPolicy::kRunning);
   Observed seen = Seen({Worker(0, Phase::kSucceeded), Ps(0, Phase::kRunning)});
