@@ -20,9 +20,8 @@ Without a master the ledger is a file in the directory, `shards.json`, and the s
 
 import logging
 import os
+import shutil
 import uuid
-
-import tensorflow as tf
 
 from trainyard.errors import LeasesLost, ShardError
 
@@ -105,6 +104,8 @@ class ShardCheckpoint:
                 os.close(file)
 
     def _remove_others(self):
+        """Killed while it writes, TensorFlow leaves a directory: model-…_temp."""
         for entry in os.listdir(self.directory):
             if entry.startswith("model-") and entry.split(".")[0] not in self._saved:
-                tf.io.gfile.remove(self._path(entry))
+                path = self._path(entry)
+                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)

@@ -2,12 +2,13 @@
 
     shards_in_tf_data.py DIRECTORY
 
-A process that dies is played here by objects that are left behind; tests/tensorflow/test_elastic.py kills real ones.
+A process that dies is played here by objects that are left behind; tests/tensorflow/test_elastic_count.py kills real ones.
 """
 
 import json
 import logging
 import sys
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -147,7 +148,10 @@ def keras_uneven(directory):
 
 def commits(directory):
     """Counts each record in the model; dies at random moments."""
-    dice, lives = np.random.default_rng(4), 0
+    dice, lives, halves = np.random.default_rng(4), 0, []
+
+    def die(*_):
+        raise Died
 
     def live():
         service = build(dataset_name="commits", shards_per_round=2, num_epochs=5)
@@ -161,9 +165,13 @@ def commits(directory):
                 if dice.random() < 0.1:
                     raise Died
             if dice.random() < 0.2:  # Saved, and not committed.
-                def die(*_):
-                    raise Died
                 service.commit = die
+            if dice.random() < 0.2:  # Half saved, as TensorFlow leaves it: parts that are joined at the end.
+                parts = Path(directory, "commits", f"model-{lives}_temp")
+                parts.mkdir()
+                (parts / "part-00000-of-00001.index").write_bytes(b"half")
+                halves.append(parts)
+                raise Died
             saved.save()
             if dice.random() < 0.2:  # Committed, and not a word after.
                 raise Died
@@ -173,6 +181,7 @@ def commits(directory):
         lives += 1
         try:
             counts, complete = live()
+            assert halves and not any(half.exists() for half in halves)
             return {"counts": counts, "complete": complete, "lives": lives}
         except Died:
             pass
