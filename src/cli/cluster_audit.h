@@ -11,13 +11,11 @@
 
 namespace cli {
 
-// Where a master's pod has the ledger.
-inline constexpr std::string_view kLedgerMount = "/var/lib/trainyard";
+base::Result<base::Json> AuditThere(Cluster& cluster, Store store, const api::Job& job);
 
-// Of a job that is kept in a ConfigMap.
-base::Result<base::Json> AuditThere(Cluster& cluster, const api::Job& job);
-
-// Writes it down, for when the ledger is gone with the master's pod.
-base::Result<> SaveAudit(Cluster& cluster, const api::Job& job, const base::Json& audit);
+// Writes it down, for when the ledger is gone with the master's pod: with a job that is kept in a
+// ConfigMap, and beside a TFJob in one of its own.
+base::Result<> SaveAudit(Cluster& cluster, Store store, const api::Job& job,
+                         const base::Json& audit);
 
 }  // namespace cli

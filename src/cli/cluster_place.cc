@@ -175,8 +175,7 @@ class JobThere : public PlacedJob {
 
   Result<Json> Audit() override {
     const StoredJob stored = TRY(Load());
-    if (store_ == Store::kConfigMaps) return AuditThere(cluster_, *stored.value);
-    return std::unexpected(NotElastic(name()));
+    return AuditThere(cluster_, store_, *stored.value);
   }
 
   Result<> Scale(api::Role role, int32_t count) override {

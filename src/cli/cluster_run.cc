@@ -15,7 +15,6 @@
 #include "cli/header.h"
 #include "cli/keeper.h"
 #include "cli/made.h"
-#include "cli/master_objects.h"
 #include "cli/refuse.h"
 #include "io/terminal.h"
 #include "kube/api.h"
@@ -102,8 +101,8 @@ Result<Json> MakeAll(Cluster& cluster, const Keeper& keeper, const ClusterPlan& 
   if (keeper.store == Store::kConfigMaps) {
     const auto stored = backend::cluster::ReadJob(job);
     if (!stored) return base::Invalid("the server answered with no TFJob");
-    for (const Json& object :
-         MasterObjects(keeper.MasterOf(*stored->value), OwnerOf(job, keeper.store)))
+    for (const Json& object : backend::cluster::MasterObjects(keeper.MasterOf(*stored->value),
+                                                              OwnerOf(job, keeper.store)))
       TRY(MakeObject(cluster, made, object, name_space));
   }
   if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));

@@ -5,8 +5,6 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "cli/master_objects.h"
-
 namespace cli {
 namespace {
 
@@ -41,31 +39,6 @@ TEST(Deployment, StorageComesWithAClaimWhereItIsUsed) {
     EXPECT_EQ(std::ranges::count(spoken, fmt::format("PersistentVolumeClaim team/{}", storage)), 1);
     EXPECT_EQ(spoken[0].substr(0, 9), "Namespace");
   }
-}
-
-TEST(Master, HasRightsInItsNamespaceAndGoesWithItsJob) {
-  const base::JsonObject owner{{"kind", "ConfigMap"}, {"name", "j-job"}};
-  const std::vector<Json> objects =
-      MasterObjects({.job = "j", .name_space = "n", .image = "i"}, owner);
-  std::vector<std::string> spoken;
-  for (const Json& object : objects) {
-    spoken.push_back(Spoken(object));
-    EXPECT_EQ(CompactJson(object.at("metadata").at("ownerReferences")),
-              R"([{"kind":"ConfigMap","name":"j-job"}])");
-  }
-  EXPECT_EQ(spoken, (std::vector<std::string>{"ServiceAccount n/j-master", "Role n/j-master",
-                                              "RoleBinding n/j-master", "Job n/j-master"}));
-  EXPECT_NE(CompactJson(objects[1]).find("events"), std::string::npos);
-}
-
-TEST(Master, UsesTheAccountThatIsNamedAndAsksForNoMoreThanItMay) {
-  const std::vector<Json> named =
-      MasterObjects({.job = "j", .name_space = "n", .image = "i", .service_account = "sa"}, {});
-  ASSERT_EQ(named.size(), 1);
-  EXPECT_NE(CompactJson(named[0]).find(R"("serviceAccountName":"sa")"), std::string::npos);
-  const std::vector<Json> silent =
-      MasterObjects({.job = "j", .name_space = "n", .image = "i", .with_events = false}, {});
-  EXPECT_EQ(CompactJson(silent[1]).find("events"), std::string::npos);
 }
 
 }  // namespace

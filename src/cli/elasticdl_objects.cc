@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
 #include "backend/cluster/config_map_jobs.h"
+#include "backend/cluster/master_objects.h"
 #include "backend/cluster/objects.h"
-#include "cli/cluster_audit.h"
 #include "cli/elasticdl_job.h"
 #include "core/dialect.h"
 
@@ -57,9 +57,10 @@ JsonObject MasterContainer(const EdlJob& job) {
       {"imagePullPolicy", job.master.image_pull_policy},
       {"args",
        JsonArray{Json("master"), Json(name), Json("--namespace=" + job.job.metadata.name_space),
-                 Json(fmt::format("--ledger={}", kLedgerMount))}},
+                 Json(fmt::format("--ledger={}", backend::cluster::kLedgerMount))}},
       {"ports", JsonArray{JsonObject{{"containerPort", core::kMasterPort}}}},
-      {"volumeMounts", JsonArray{JsonObject{{"name", "ledger"}, {"mountPath", kLedgerMount}}}},
+      {"volumeMounts",
+       JsonArray{JsonObject{{"name", "ledger"}, {"mountPath", backend::cluster::kLedgerMount}}}},
       {"securityContext",
        JsonObject{{"allowPrivilegeEscalation", false},
                   {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};

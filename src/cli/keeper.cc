@@ -18,8 +18,6 @@ using base::JsonObject;
 using base::Result;
 using namespace std::chrono_literals;
 
-constexpr std::string_view kMasterImage = "trainyard:latest";
-
 // Why TFJobs are no choice here; empty: they are.
 Result<std::string> WhyNoTfJobs(Cluster& cluster, const std::string& name_space) {
   auto kind =
@@ -47,7 +45,7 @@ Result<> CheckMayHaveMaster(Cluster& cluster, const std::string& name_space, Kee
     TRY(need("create", "", "serviceaccounts"));
     for (const char* resource : {"roles", "rolebindings"})
       TRY(need("create", "rbac.authorization.k8s.io", resource));
-    for (const Right& right : MasterRights(false)) {
+    for (const auto& right : backend::cluster::MasterRights(false)) {
       for (const std::string& verb : right.verbs) TRY(need(verb, right.group, right.resource));
     }
     keeper.with_events = TRY(cluster.May("create", "", "events", name_space)) &&
@@ -64,31 +62,20 @@ Result<> CheckMayHaveMaster(Cluster& cluster, const std::string& name_space, Kee
 
 }  // namespace
 
-MasterWish Keeper::MasterOf(const api::Job& job) const {
-  MasterWish out{.job = job.metadata.name,
-                 .name_space = job.metadata.name_space,
-                 .image = image,
-                 .service_account = service_account,
-                 .with_events = with_events,
-                 .elastic = job.extensions.elastic.has_value()};
-  // CLAIM or CLAIM/PATH; not the address of an object store.
-  const std::string& output = job.extensions.output;
-  if (out.elastic && !output.empty() && output.find("://") == std::string::npos) {
-    const size_t slash = output.find('/');
-    out.ledger_claim = output.substr(0, slash);
-    out.ledger_path = slash == std::string::npos ? "ledger" : output.substr(slash + 1) + "/ledger";
-  }
+backend::cluster::MasterWish Keeper::MasterOf(const api::Job& job) const {
+  backend::cluster::MasterWish out = backend::cluster::MasterFor(job);
+  out.image = image;
+  out.service_account = service_account;
+  out.with_events = with_events;
   return out;
 }
 
 Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args, const std::string& name_space,
                             bool elastic) {
   const std::string wish = TRY(args.OneOf("keeper", "", {"operator", "master"}));
-  Keeper out{.image = args.Get("master-image", kMasterImage),
+  Keeper out{.image = args.Get("master-image", backend::cluster::kMasterImage),
              .service_account = args.Get("service-account")};
-  if (wish == "operator" && elastic)
-    return base::Invalid("--keeper operator: an elastic job gets a master of its own");
-  if (wish != "master" && !elastic) {
+  if (wish == "operator" || (wish.empty() && !elastic)) {
     const std::string why = TRY(WhyNoTfJobs(cluster, name_space));
     if (why.empty()) return out;
     if (wish == "operator")

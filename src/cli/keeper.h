@@ -5,10 +5,10 @@
 #include <string>
 
 #include "api/tfjob.h"
+#include "backend/cluster/master_objects.h"
 #include "base/result.h"
 #include "cli/args.h"
 #include "cli/cluster.h"
-#include "cli/master_objects.h"
 
 namespace cli {
 
@@ -19,10 +19,11 @@ struct Keeper {
   bool with_events = true;
 
   // `job` as the server has it.
-  MasterWish MasterOf(const api::Job& job) const;
+  backend::cluster::MasterWish MasterOf(const api::Job& job) const;
 };
 
-// An elastic job always gets a master: somebody must hand out its data.
+// An elastic job gets a master of ours unless the operator is to give it one: whether the operator
+// of this cluster does, nobody can tell from here.
 base::Result<Keeper> ChooseKeeper(Cluster& cluster, const Args& args, const std::string& name_space,
                                   bool elastic);
 

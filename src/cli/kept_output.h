@@ -1,9 +1,9 @@
 // Where a job on a cluster keeps what it makes, and pods that read it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "backend/cluster/objects.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "cli/args.h"
@@ -11,8 +11,7 @@
 
 namespace cli {
 
-// Whoever writes to, or reads from, what a job makes: its replicas and those who look after it.
-inline constexpr int64_t kOutputUser = 1000;
+using backend::cluster::kOutputUser;
 
 struct KeptOutput {
   std::string url;          // of an object store; empty: on a claim

@@ -1,8 +1,10 @@
-// `master`: keeps one job of one namespace, in a pod of its own, where there is no operator.
+// `master`: keeps one job of one namespace, in a pod of its own: where there is no operator, and
+// for the elastic TFJobs of one.
 //
-// It is the operator, of one job that is kept in a ConfigMap; it ends when the job has, and nothing
-// is left to do for it. If the job is elastic it also has the master of the job's data, a process
-// beside it (cli/shard_master.h), whose ledger outlives both in the pod's volume.
+// It is the operator, of one job that is kept in a ConfigMap or, with --tfjob, is a TFJob; it ends
+// when the job has, and nothing is left to do for it. If the job is elastic it also has the master
+// of the job's data, a process beside it (cli/shard_master.h), whose ledger outlives both in the
+// pod's volume.
 #include <array>
 #include <csignal>
 #include <optional>
@@ -19,6 +21,7 @@
 #include "cli/elasticdl_master.h"
 #include "cli/ledger_audit.h"
 #include "cli/refuse.h"
+#include "cli/settings.h"
 #include "cli/shard_master.h"
 #include "core/dialect.h"
 #include "io/clock.h"
@@ -46,6 +49,7 @@ void Say(const std::string& text) {
 // Where the job is, and what it may use.
 struct Post {
   Cluster& cluster;
+  const Store store;
   const std::string name_space, job;
   const std::string ledger;  // a directory; empty: there is none
   const int stop;            // readable when we are to go
@@ -61,7 +65,7 @@ base::Result<api::Job> LoadJob(const Post& post) {
   const std::string path = kube::Path(api::kApiVersion, "tfjobs", post.name_space, post.job);
   std::string trouble;
   while (true) {
-    const auto object = post.cluster.jobs(Store::kConfigMaps).Get(path);
+    const auto object = post.cluster.jobs(post.store).Get(path);
     if (object) {
       auto stored = backend::cluster::ReadJob(*object);
       if (!stored) return base::Invalid(post.job + " cannot be read");
@@ -125,11 +129,12 @@ class Data {
 
 void WriteAudit(const Post& post, const api::Job& job) {
   auto audit = AuditLedger(LedgerJob(job), post.ledger);
-  auto saved = audit ? SaveAudit(post.cluster, job, *audit) : std::unexpected(audit.error());
+  auto saved =
+      audit ? SaveAudit(post.cluster, post.store, job, *audit) : std::unexpected(audit.error());
   if (!saved) Say("the audit cannot be written down: " + saved.error().text());
 }
 
-int Keep(const Post& post, const api::Job& job) {
+int Keep(const Post& post, const api::Job& job, const Args& args) {
   std::optional<Data> data;
   if (job.extensions.elastic) {
     if (post.ledger.empty()) return Refuse(post.job + " is elastic: --ledger DIR is needed");
@@ -138,10 +143,14 @@ int Keep(const Post& post, const api::Job& job) {
     data.emplace(DataOf(post, job, *std::move(program)), LedgerLost(post, job));
   }
   Unobserved observer;
-  Operator it(
-      post.cluster.door(Store::kConfigMaps),
-      {.name_space = post.name_space, .job = post.job, .data = data ? &data->master() : nullptr},
-      observer);
+  backend::cluster::Settings settings = SettingsFrom(args);
+  settings.until_end = post.store == Store::kTfJobs;
+  Operator it(post.cluster.door(post.store),
+              {.settings = std::move(settings),
+               .name_space = post.name_space,
+               .job = post.job,
+               .data = data ? &data->master() : nullptr},
+              observer);
   std::array<pollfd, 2> fds{{{.fd = post.stop, .events = POLLIN, .revents = 0}, {}}};
   std::string trouble;
   while (!(fds[0].revents & POLLIN)) {
@@ -177,7 +186,11 @@ int MasterCommand(const Args& args) {
   if (!*context) return Refuse("master is for clusters: --on kubernetes");
   auto cluster = Cluster::Connect(**context);
   if (!cluster) return Fail(cluster.error());
-  const Post post{*cluster, cluster->NamespaceOf(args), args.operand(0), args.Get("ledger"),
+  const Post post{*cluster,
+                  args.Has("tfjob") ? Store::kTfJobs : Store::kConfigMaps,
+                  cluster->NamespaceOf(args),
+                  args.operand(0),
+                  args.Get("ledger"),
                   told.fd()};
   Say(fmt::format("trainyard master: job {} in namespace {}", post.job, post.name_space));
   const auto job = LoadJob(post);
@@ -190,7 +203,7 @@ int MasterCommand(const Args& args) {
     if (const auto given = GiveToMaster(*cluster, *job); !given)
       Say("what is left of the job will not go with this pod: " + given.error().text());
   }
-  return Keep(post, *job);
+  return Keep(post, *job, args);
 }
 
 }  // namespace cli

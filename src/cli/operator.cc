@@ -12,11 +12,13 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "backend/cluster/master_objects.h"
 #include "backend/cluster/operator_metrics.h"
 #include "base/metrics.h"
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/refuse.h"
+#include "cli/settings.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/http_routes.h"
@@ -70,8 +72,9 @@ std::string Identity() {
 Result<Operator::Options> OptionsFrom(const Args& args, const std::string& own_namespace) {
   Operator::Options out;
   out.name_space = args.Get("namespace", Environment("KUBEFLOW_NAMESPACE"));
-  out.settings.cluster_domain = Environment("CUSTOM_CLUSTER_DOMAIN");
-  out.settings.gang_scheduler = args.Get("gang-scheduler-name");
+  out.settings = SettingsFrom(args);
+  out.settings.master_image = args.Get("master-image", backend::cluster::kMasterImage);
+  out.settings.master_role_here = !out.name_space.empty();
   if (args.Has("enable-scheme") && base::Lower(args.Get("enable-scheme")) != "tfjob") {
     return base::Invalid(
         fmt::format("--enable-scheme: only tfjob is served, not '{}'", args.Get("enable-scheme")));

@@ -86,6 +86,9 @@ std::vector<Flag> ServeFlags() {
   };
 }
 
+constexpr Flag kGangScheduler = {"gang-scheduler-name", 0, "NAME",
+                                 "make PodGroups: volcano, or another scheduler's name"};
+
 // As training-operator v1.9 has them, so that its Deployment's arguments can stay.
 std::vector<Flag> OperatorFlags() {
   return {
@@ -97,7 +100,9 @@ std::vector<Flag> OperatorFlags() {
        "for /healthz and /readyz (default :8081; 0: none)"},
       {"leader-elect", 0, "", "one of several operators leads, by a Lease"},
       {"leader-election-id", 0, "NAME", "the name of that Lease (default trainyard-operator)"},
-      {"gang-scheduler-name", 0, "NAME", "make PodGroups: volcano, or another scheduler's name"},
+      kGangScheduler,
+      {"master-image", 0, "IMAGE",
+       "of the masters that elastic jobs are given (default trainyard:latest)"},
       {"enable-scheme", 0, "KIND", "tfjob, which is all there is"},
       {"controller-threads", 0, "N", "accepted, without effect"},
       {"kube-api-qps", 0, "N", "accepted, without effect: the server sets the pace"},
@@ -368,8 +373,12 @@ const std::vector<Command>& Commands() {
        true},
       {"master",
        "JOB",
-       "keep one job of one namespace: what runs in a pod where there is no operator",
-       {{"ledger", 0, "DIR", "where an elastic job keeps what was handed out of its data"}},
+       "keep one job of one namespace: what runs in a pod where there is no operator, or the job "
+       "is "
+       "elastic",
+       {{"ledger", 0, "DIR", "where an elastic job keeps what was handed out of its data"},
+        {"tfjob", 0, "", "the job is a TFJob: its operator goes on with it once it has ended"},
+        kGangScheduler},
        1,
        false,
        MasterCommand},

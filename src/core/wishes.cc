@@ -33,6 +33,10 @@ std::optional<Heeded> Heed(const api::Job& job, Time now) {
   return out;
 }
 
+bool IsOver(const api::Job& job) {
+  return api::IsTerminal(job.status) && job.extensions.life <= job.status.life;
+}
+
 bool WasStopped(const api::JobStatus& status) {
   const api::Condition* failed = api::FindCondition(status, "Failed");
   return failed && failed->status && failed->reason == "TFJobStopped";

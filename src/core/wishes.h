@@ -22,6 +22,9 @@ struct Heeded {
 // Nothing when there is no wish that the status does not know yet.
 std::optional<Heeded> Heed(const api::Job& job, base::Time now);
 
+// It has ended, and nobody has asked for another life of it.
+bool IsOver(const api::Job& job);
+
 // Somebody stopped it: nothing of it shall go on, whatever its cleanPodPolicy.
 bool WasStopped(const api::JobStatus& status);
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/tfjob.h"
 #include "backend/cluster/chronicle.h"
@@ -30,6 +31,17 @@ struct Knowledge {
   Collection<Pod>& pods;
   Collection<Service>& services;
   Collection<PodGroup>& pod_groups;
+};
+
+// What there is of the master of an elastic job.
+struct MasterLook {
+  enum State {
+    kMade,   // just now
+    kWaits,  // its pod does not run; `pods` say why
+    kRuns,
+    kGoes,  // and another is made once it has gone
+  } state;
+  std::vector<Pod> pods;
 };
 
 // The server will never take it, however often it is asked.
@@ -63,6 +75,10 @@ class Deeds {
   // Makes the pod group, or makes it as it should be.
   void EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done);
 
+  // Makes the master of an elastic job, with all that it needs, unless it is there. kTaken:
+  // something of its name is another's.
+  void EnsureMaster(const JobPtr& job, std::function<void(MasterLook)> found, Done done);
+
   // Asks a pod to end, within so many seconds; nothing: as its author allows.
   void DeletePod(const JobPtr& job, const Pod& pod, std::optional<int64_t> grace, bool if_unchanged,
                  Done done);
@@ -94,6 +110,9 @@ class Deeds {
   void Delete(const std::string& name_space, const std::string& path, const std::string& uid,
               std::optional<kube::Version> version, base::JsonObject options, Found found,
               Found learn, Done done);
+  void LookAtMaster(const JobPtr& job, std::function<void(MasterLook)> found, Done done);
+  void MakeMaster(const JobPtr& job, std::shared_ptr<const std::vector<base::Json>> objects,
+                  size_t next, Done done);
   template <typename Object>
   struct Listing;
   template <typename Object>

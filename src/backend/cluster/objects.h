@@ -6,6 +6,7 @@
 // needs to be one: docs/differences.md lists what differs from v1.9 and why.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -30,10 +31,19 @@ inline constexpr std::string_view kAttemptLabel = "trainyard.dev/attempt";
 // On a pod until its ending is in the status of its job, so that no ending is missed.
 inline constexpr std::string_view kFinalizer = "trainyard.dev/observed";
 
+// Whoever writes to, or reads from, what a job makes: its replicas and those who look after it.
+inline constexpr int64_t kOutputUser = 1000;
+
 // What the operator decides for all jobs alike.
 struct Settings {
   std::string cluster_domain;  // "cluster.local", or empty: addresses end in .svc
   std::string gang_scheduler;  // empty: none; "volcano"; any other: a scheduler with PodGroups
+  // Of the masters that elastic jobs are given, and whether their role is of the namespace (there
+  // is one in each that has an operator of its own) or of the cluster.
+  std::string master_image;
+  bool master_role_here = false;
+  // We are the master that an operator has given the job to: until it has ended.
+  bool until_end = false;
 };
 
 // Of the pod and of the service in front of it.

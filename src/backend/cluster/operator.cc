@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "backend/cluster/pod_group.h"
+#include "core/wishes.h"
 #include "kube/api.h"
 
 namespace backend::cluster {
@@ -156,9 +157,9 @@ bool Operator::settled() const {
   if (!parts_->Synced() || waiting() > 0 || !parts_->events.idle()) return false;
   const StoredJob* job = parts_->jobs.Find({parts_->options.name_space, parts_->options.job});
   if (!job) return true;
-  const bool over = api::IsTerminal(job->value->status) &&
-                    !job->value->spec.run_policy.ttl_seconds_after_finished &&
-                    job->value->extensions.life <= job->value->status.life;
+  const bool lasts =
+      !job->value->spec.run_policy.ttl_seconds_after_finished || parts_->options.settings.until_end;
+  const bool over = core::IsOver(*job->value) && lasts;
   return over && std::ranges::all_of(parts_->pods.all(), [](const auto& entry) {
            return entry.second.finished && !entry.second.held;
          });

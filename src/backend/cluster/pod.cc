@@ -10,6 +10,7 @@
 #include "backend/cluster/stored.h"
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "kube/api.h"
 
 namespace backend::cluster {
 namespace {
@@ -149,6 +150,14 @@ void ReadTrouble(const Json& status, Pod& pod) {
 }
 
 }  // namespace
+
+Pod ReadTroubled(const Json& object) {
+  Pod out;
+  out.key = {kube::Metadata(object, "namespace"), kube::Metadata(object, "name")};
+  out.uid = kube::Metadata(object, "uid");
+  ReadTrouble(At(object, "status"), out);
+  return out;
+}
 
 bool WasTakenFrom(const api::Job& job, const Json& object) {
   const Json& metadata = At(object, "metadata");

@@ -37,6 +37,9 @@ struct Pod {
 // Nothing when the labels do not say which replica of which job it is.
 std::optional<Pod> ReadPod(const base::Json& object);
 
+// Of a pod that is no replica: its name, and why it does not start.
+Pod ReadTroubled(const base::Json& object);
+
 // Of this job by its owner or else by its labels, but not by both: somebody edited it.
 bool WasTakenFrom(const api::Job& job, const base::Json& object);
 

@@ -22,9 +22,16 @@ std::string SchedulerOf(const Settings& settings) {
   return IsVolcano(settings) ? "volcano" : settings.gang_scheduler;
 }
 
+// How many of a role must be there for the job to start: of an elastic one's workers the fewest.
+int32_t Needed(const api::Job& job, Role role) {
+  const int32_t all = api::ReplicasOf(job.spec, role);
+  const auto& elastic = job.extensions.elastic;
+  return role == Role::kWorker && elastic ? std::min(all, elastic->min) : all;
+}
+
 int32_t Total(const api::Job& job) {
   int32_t total = 0;
-  for (const auto& [role, spec] : job.spec.replicas) total += spec.replicas;
+  for (const auto& [role, spec] : job.spec.replicas) total += Needed(job, role);
   return total;
 }
 
@@ -61,7 +68,7 @@ JsonObject MinResources(const api::Job& job) {
   std::map<std::string, int64_t> milli;
   int64_t left = MinMember(job);
   for (Role role : {Role::kChief, Role::kMaster, Role::kPs, Role::kWorker, Role::kEvaluator}) {
-    const int64_t pods = std::min<int64_t>(left, api::ReplicasOf(job.spec, role));
+    const int64_t pods = std::min<int64_t>(left, Needed(job, role));
     if (pods <= 0) continue;
     AddResources(job.spec.replicas.at(role).pod_template, pods, milli);
     left -= pods;

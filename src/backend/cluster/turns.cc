@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 
 #include "backend/cluster/pod_group.h"
+#include "core/dialect.h"
+#include "core/wishes.h"
 
 namespace backend::cluster {
 namespace {
@@ -36,6 +38,11 @@ bool MustTellNow(const api::JobStatus& before, api::JobStatus after) {
     after.shards = before.shards;
   return after != before;
 }
+
+// Of a master: how long until it is looked at again.
+constexpr base::Duration kLookAtRunning = std::chrono::seconds(60);
+constexpr base::Duration kLookAtWaiting = std::chrono::seconds(10);
+constexpr base::Duration kLookAtGoing = std::chrono::seconds(1);
 
 // The server took the status and stored less than we sent.
 bool Forgets(const StoredJob& stored, const api::JobStatus& sent) {
@@ -159,18 +166,13 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     entry.looked = stored->version;
     return Reread(turn);
   }
-  // Its workers would each train all of the data, and nobody would tell.
-  if (turn->job->extensions.elastic && !data_ && !api::IsTerminal(turn->job->status)) {
-    entry.refusal =
-        "trainyard.dev/elastic: this operator hands out no data: trainyard run -f FILE gives such "
-        "a "
-        "job a master of its own";
-  }
   const std::string& why = stored->invalid.empty() ? entry.refusal : stored->invalid;
   if (!why.empty()) {
     Refuse(turn, why);
     return Publish(turn);
   }
+  if (turn->job->extensions.elastic && !data_ && !core::IsOver(*turn->job))
+    return GiveToMaster(turn, entry);
   // Whoever makes anything has published a status before: a job without one has nothing yet.
   const bool blank = turn->job->status.conditions.empty();
   const auto covers = [&](kube::Version version) { return blank || version >= stored->version; };
@@ -237,6 +239,46 @@ void Turns::Refuse(const TurnPtr& turn, const std::string& why) {
   for (const core::ReplicaState& r : turn->observed.replicas) {
     if (!core::HasEnded(r)) turn->decision.actions.push_back(core::Stop{r.id, r.incarnation});
   }
+}
+
+// ---- Elastic jobs
+
+void Turns::GiveToMaster(const TurnPtr& turn, Entry& entry) {
+  if (entry.given == turn->stored.uid && turn->began < entry.master_due) {
+    WakeAt(turn->key, entry, entry.master_due);
+    return Over(turn);
+  }
+  deeds_.EnsureMaster(
+      turn->job, [this, turn](const MasterLook& look) { LookedAtMaster(turn, look); },
+      [this, turn, done = Part(turn)](std::optional<Error> error) {
+        if (error) {
+          chronicle_.Tell(*turn->job,
+                          {true, "FailedCreateMaster", "Error creating: " + error->text()});
+        }
+        if (WillNeverDo(error)) {
+          entries_[turn->key].refusal = "its master: " + error->text();
+          entries_[turn->key].again = true;
+        }
+        done(std::move(error));
+      });
+  Join(turn, &Turns::Over);
+}
+
+void Turns::LookedAtMaster(const TurnPtr& turn, const MasterLook& look) {
+  Entry& entry = entries_[turn->key];
+  entry.given = turn->stored.uid;
+  // What it does the job's status says; only its absence would go unnoticed.
+  entry.master_due = now_ + (look.state == MasterLook::kRuns   ? kLookAtRunning
+                             : look.state == MasterLook::kGoes ? kLookAtGoing
+                                                               : kLookAtWaiting);
+  WakeAt(turn->key, entry, entry.master_due);
+  if (look.state == MasterLook::kMade) {
+    chronicle_.Tell(*turn->job, {false, "SuccessfulCreateMaster",
+                                 fmt::format("Created master: {} keeps this elastic job and "
+                                             "hands out its data",
+                                             core::MasterName(*turn->job))});
+  }
+  entry.troubles.Tell(*turn->job, look.pods, now_, chronicle_);
 }
 
 // The server's own word on one pod of each role, before anything is made: a template that it will

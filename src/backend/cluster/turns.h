@@ -16,6 +16,9 @@
 // come at once the first ones run while the last ones wait, and what is decided late is decided on
 // the latest.
 //
+// An elastic job without a `data` of ours is a master's to keep until it has ended: a turn of it
+// makes sure that there is one.
+//
 // One thread. Turns begin in Advance only, and go on as the answers come.
 #pragma once
 
@@ -40,7 +43,7 @@ namespace backend::cluster {
 
 class Turns {
  public:
-  // `data` hands out the data of elastic jobs; nothing: nobody does.
+  // `data` hands out the data of elastic jobs; nothing: their masters do.
   Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings settings,
         DataMaster* data = nullptr);
   ~Turns();
@@ -75,6 +78,8 @@ class Turns {
     Troubles troubles;
     std::unique_ptr<Members> members;    // of an elastic job whose data is handed out
     std::optional<base::Time> succeeds;  // decided then, and not told while pods close
+    std::string given;                   // to a master, the job of this UID
+    base::Time master_due;               // when to look at the master again
   };
   struct Turn;
   using TurnPtr = std::shared_ptr<Turn>;
@@ -116,6 +121,8 @@ class Turns {
   void Again(TurnPtr turn);
   bool IsTooEarly(const Turn& turn, Entry& entry);
   void Refuse(const TurnPtr& turn, const std::string& why);
+  void GiveToMaster(const TurnPtr& turn, Entry& entry);
+  void LookedAtMaster(const TurnPtr& turn, const MasterLook& look);
   void TryOut(const TurnPtr& turn);
   void TriedOut(TurnPtr turn);
   void Publish(const TurnPtr& turn);

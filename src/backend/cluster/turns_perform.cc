@@ -89,7 +89,7 @@ void Turns::Clear(const TurnPtr& turn) {
     } else if (const auto* remove = std::get_if<core::Remove>(&action)) {
       // Nothing of it runs: no kubelet needs to be waited for.
       end(remove->incarnation, [](const Pod& pod) { return pod.finished ? Grace(0) : Grace(); });
-    } else if (std::holds_alternative<core::DeleteJob>(action)) {
+    } else if (std::holds_alternative<core::DeleteJob>(action) && !settings_.until_end) {
       deeds_.DeleteJob(turn->job, Part(turn));
     }
   }

@@ -1,12 +1,10 @@
-#include "cli/master_objects.h"
+#include "backend/cluster/master_objects.h"
 
 #include <fmt/core.h>
 
-#include "cli/cluster_audit.h"
-#include "cli/kept_output.h"
 #include "core/dialect.h"
 
-namespace cli {
+namespace backend::cluster {
 namespace {
 
 using base::Json;
@@ -51,18 +49,30 @@ Json MasterService(const JsonObject& metadata, const std::string& name) {
                           {"publishNotReadyAddresses", true}}}};
 }
 
+JsonArray ArgsOf(const MasterWish& wish) {
+  JsonArray out{Json("master"), Json(wish.job), Json("--namespace=" + wish.name_space)};
+  if (wish.tfjob) out.emplace_back("--tfjob");
+  if (!wish.settings.gang_scheduler.empty())
+    out.emplace_back("--gang-scheduler-name=" + wish.settings.gang_scheduler);
+  return out;
+}
+
 JsonObject PodSpec(const MasterWish& wish, const std::string& account) {
   JsonObject container{
       {"name", "master"},
       {"image", wish.image},
       {"imagePullPolicy", "IfNotPresent"},
-      {"args", JsonArray{Json("master"), Json(wish.job), Json("--namespace=" + wish.name_space)}},
+      {"args", ArgsOf(wish)},
       {"resources", JsonObject{{"requests", JsonObject{{"cpu", "10m"}, {"memory", "32Mi"}}},
                                {"limits", JsonObject{{"memory", "256Mi"}}}}},
       {"securityContext",
        JsonObject{{"allowPrivilegeEscalation", false},
                   {"readOnlyRootFilesystem", true},
                   {"capabilities", JsonObject{{"drop", JsonArray{Json("ALL")}}}}}}};
+  if (!wish.settings.cluster_domain.empty()) {
+    container["env"] = JsonArray{
+        JsonObject{{"name", "CUSTOM_CLUSTER_DOMAIN"}, {"value", wish.settings.cluster_domain}}};
+  }
   JsonObject spec{
       {"restartPolicy", "OnFailure"},
       {"serviceAccountName", account},
@@ -86,6 +96,20 @@ std::vector<Right> MasterRights(bool with_events) {
   return out;
 }
 
+MasterWish MasterFor(const api::Job& job) {
+  MasterWish out{.job = job.metadata.name,
+                 .name_space = job.metadata.name_space,
+                 .elastic = job.extensions.elastic.has_value()};
+  // CLAIM or CLAIM/PATH; not the address of an object store.
+  const std::string& output = job.extensions.output;
+  if (out.elastic && !output.empty() && output.find("://") == std::string::npos) {
+    const size_t slash = output.find('/');
+    out.ledger_claim = output.substr(0, slash);
+    out.ledger_path = slash == std::string::npos ? "ledger" : output.substr(slash + 1) + "/ledger";
+  }
+  return out;
+}
+
 std::vector<Json> MasterObjects(const MasterWish& wish, const JsonObject& owner) {
   const std::string name = wish.job + "-master";
   const JsonObject metadata{{"name", name},
@@ -95,24 +119,28 @@ std::vector<Json> MasterObjects(const MasterWish& wish, const JsonObject& owner)
   constexpr const char* kRbac = "rbac.authorization.k8s.io/v1";
   std::vector<Json> out;
   if (wish.service_account.empty()) {
-    JsonArray rules;
-    for (const Right& right : MasterRights(wish.with_events)) {
-      rules.push_back(JsonObject{{"apiGroups", Texts({right.group})},
-                                 {"resources", Texts({right.resource})},
-                                 {"verbs", Texts(right.verbs)}});
-    }
     out.push_back(
         JsonObject{{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", metadata}});
-    out.push_back(JsonObject{{"apiVersion", kRbac},
-                             {"kind", "Role"},
-                             {"metadata", metadata},
-                             {"rules", std::move(rules)}});
+    if (wish.role == MasterWish::Role::kOwn) {
+      JsonArray rules;
+      for (const Right& right : MasterRights(wish.with_events)) {
+        rules.push_back(JsonObject{{"apiGroups", Texts({right.group})},
+                                   {"resources", Texts({right.resource})},
+                                   {"verbs", Texts(right.verbs)}});
+      }
+      out.push_back(JsonObject{{"apiVersion", kRbac},
+                               {"kind", "Role"},
+                               {"metadata", metadata},
+                               {"rules", std::move(rules)}});
+    }
+    const bool of_cluster = wish.role == MasterWish::Role::kOfCluster;
     out.push_back(JsonObject{
         {"apiVersion", kRbac},
         {"kind", "RoleBinding"},
         {"metadata", metadata},
-        {"roleRef",
-         JsonObject{{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", name}}},
+        {"roleRef", JsonObject{{"apiGroup", "rbac.authorization.k8s.io"},
+                               {"kind", of_cluster ? "ClusterRole" : "Role"},
+                               {"name", wish.role == MasterWish::Role::kOwn ? name : kMasterRole}}},
         {"subjects",
          JsonArray{JsonObject{
              {"kind", "ServiceAccount"}, {"name", name}, {"namespace", wish.name_space}}}}});
@@ -133,4 +161,4 @@ std::vector<Json> MasterObjects(const MasterWish& wish, const JsonObject& owner)
   return out;
 }
 
-}  // namespace cli
+}  // namespace backend::cluster
