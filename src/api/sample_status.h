@@ -34,13 +34,15 @@ inline JobStatus FullStatus() {
   attempt = 3;
   life = 1;
   progress = {.percent = 12.5, .step = 40, .remaining = 90s, .metrics = {{"loss", 0.25}}};
-  shards = Shards{.todo = 3,
-                  .doing = 2,
-                  .done = 5,
-                  .records_left = 320,
-                  .records_total = 640,
-                  .quarantined = 64,
-                  .complete = true};
+  shards = Shards{
+      .todo = 3,
+      .doing = 2,
+      .done = 5,
+      .records_left = 320,
+      .records_total = 640,
+      .quarantined = 64,
+      .complete = true,
+      .replicas = {{{Role::kWorker, 1}, {.doing = 2, .done = 5, .records_per_second = 12.5}}}};
   verdict = Verdict{"failed", "c", "a", 137};
   gang = unit;
   units[{Role::kPs, 1}] = unit;

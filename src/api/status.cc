@@ -162,6 +162,28 @@ Json EncodeShards(const Shards& shards) {
   if (shards.records_total) out["recordsTotal"] = shards.records_total;
   if (shards.quarantined) out["recordsQuarantined"] = shards.quarantined;
   if (shards.complete) out["complete"] = true;
+  JsonObject replicas;
+  for (const auto& [id, share] : shards.replicas) {
+    replicas[ToString(id)] = JsonObject{{"doing", share.doing},
+                                        {"done", share.done},
+                                        {"recordsPerSecond", share.records_per_second}};
+  }
+  if (!replicas.empty()) out["replicas"] = std::move(replicas);
+  return out;
+}
+
+std::map<ReplicaId, Share> DecodeShares(const Json& json) {
+  std::map<ReplicaId, Share> out;
+  if (!json.is_object()) return out;
+  for (const auto& [name, item] : json.get_object()) {
+    const auto id = ReplicaIdFrom(name);
+    if (!id) continue;
+    Share& share = out[*id];
+    share.doing = base::IntOr(item, "doing");
+    share.done = base::IntOr(item, "done");
+    if (const Json& rate = base::At(item, "recordsPerSecond"); rate.is_number())
+      share.records_per_second = rate.to_number<double>();
+  }
   return out;
 }
 
@@ -172,7 +194,8 @@ Shards DecodeShards(const Json& json) {
           .records_left = base::IntOr(json, "recordsLeft"),
           .records_total = base::IntOr(json, "recordsTotal"),
           .quarantined = base::IntOr(json, "recordsQuarantined"),
-          .complete = base::BoolOr(json, "complete")};
+          .complete = base::BoolOr(json, "complete"),
+          .replicas = DecodeShares(base::At(json, "replicas"))};
 }
 
 }  // namespace

@@ -99,6 +99,13 @@ struct Progress {
 };
 
 // The data of an elastic job that is handed out in shards, as its master last told.
+// What one replica has of the data.
+struct Share {
+  int64_t doing = 0, done = 0;  // shards
+  double records_per_second = 0;
+  bool operator==(const Share&) const = default;
+};
+
 struct Shards {
   int64_t todo = 0;  // shards that wait for somebody to take them
   int64_t doing = 0;
@@ -107,6 +114,7 @@ struct Shards {
   int64_t records_total = 0;  // 0: the data has no end
   int64_t quarantined = 0;    // records set aside, because every try at them ended in an error
   bool complete = false;      // nothing is left but what was set aside
+  std::map<ReplicaId, Share> replicas;  // that live; told on a cluster only
   bool operator==(const Shards&) const = default;
 };
 

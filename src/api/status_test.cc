@@ -14,6 +14,8 @@ TEST(Status, DecodesWhatItEncodes) {
 TEST(Status, SurvivesGarbage) {
   for (const char* text :
        {"null", "[]", "{\"conditions\":3}", "{\"units\":{\"x\":1,\"worker-0\":2}}",
+        "{\"shards\":{\"replicas\":{\"x\":{},\"worker-0\":[],\"worker-1\":{\"recordsPerSecond\":{}}"
+        "}}}",
         "{\"conditions\":[1,{}],\"completed\":{\"Worker\":\"3-,-,9-1,a\"},\"shape\":{\"a\":1}}"}) {
     DecodeStatus(*base::ParseJson(text));
   }

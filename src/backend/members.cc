@@ -128,21 +128,24 @@ void Members::AddProgress(api::Progress& progress) const {
   const auto left = static_cast<double>(data.records_left);
   progress.percent = 100 * (total - left) / total;
   double rate = 0;
-  for (const auto& [id, share] : Shares()) rate += share.rate;
+  for (const auto& [id, share] : Shares()) rate += share.records_per_second;
   progress.remaining.reset();
   if (rate > 0 && left > 0) {
     progress.remaining = std::chrono::seconds(static_cast<int64_t>(std::ceil(left / rate)));
   }
 }
 
-std::map<ReplicaId, ledger::MemberReport> Members::Shares() const {
-  std::map<ReplicaId, ledger::MemberReport> out;
+std::map<ReplicaId, api::Share> Members::Shares() const {
+  std::map<ReplicaId, api::Share> out;
   for (const core::ReplicaState& r : seen_) {
     if (core::HasEnded(r)) continue;
     const std::string name = core::MemberName(r.id, r.attempt);
     const auto report =
         std::ranges::find(master_.data().members, name, &ledger::MemberReport::name);
-    if (report != master_.data().members.end()) out[r.id] = *report;
+    if (report != master_.data().members.end())
+      out[r.id] = {.doing = report->doing,
+                   .done = report->done,
+                   .records_per_second = std::round(report->rate * 10) / 10};
   }
   return out;
 }

@@ -56,7 +56,7 @@ class Members {
   // How far the data is, and when it will be through at the present pace.
   void AddProgress(api::Progress& progress) const;
   // What the master says of each replica that lives.
-  std::map<api::ReplicaId, ledger::MemberReport> Shares() const;
+  std::map<api::ReplicaId, api::Share> Shares() const;
 
  private:
   struct Leaving {

@@ -170,7 +170,13 @@ class JobThere : public PlacedJob {
 
   Result<std::map<ReplicaId, Used>> Measure() override {
     const std::vector<Pod> pods = TRY(Pods());
-    return MeasurePods(cluster_.server(), cluster_.client(), PointersTo(pods));
+    auto used = TRY(MeasurePods(cluster_.server(), cluster_.client(), PointersTo(pods)));
+    const StoredJob stored = TRY(Load());
+    if (const auto& shards = stored.value->status.shards) {
+      for (const auto& [id, share] : shards->replicas)
+        if (const auto one = used.find(id); one != used.end()) one->second.sharing = share;
+    }
+    return used;
   }
 
   Result<Json> Audit() override {

@@ -71,11 +71,4 @@ std::optional<Time> ElasticWorld::look_again() const {
   return master && members ? std::min(*master, *members) : master ? master : members;
 }
 
-std::map<ReplicaId, Sharing> ElasticWorld::Shares() const {
-  std::map<ReplicaId, Sharing> out;
-  for (const auto& [id, share] : members_.Shares())
-    out[id] = {.doing = share.doing, .done = share.done, .records_per_second = share.rate};
-  return out;
-}
-
 }  // namespace cli

@@ -38,7 +38,7 @@ class ElasticWorld : public backend::Backend {
 
   void AddProgress(api::Progress& progress) const { members_.AddProgress(progress); }
   // Of each replica that lives.
-  std::map<api::ReplicaId, Sharing> Shares() const;
+  std::map<api::ReplicaId, api::Share> Shares() const { return members_.Shares(); }
   std::vector<core::Event> TakeEvents() { return master_.TakeEvents(); }
 
  private:

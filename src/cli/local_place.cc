@@ -140,7 +140,7 @@ class JobHere : public PlacedJob {
       const Json* own = shards ? base::Find(*shards, api::ToString(id)) : nullptr;
       if (!own) continue;
       used.sharing =
-          Sharing{.doing = base::IntOr(*own, "doing"), .done = base::IntOr(*own, "done")};
+          api::Share{.doing = base::IntOr(*own, "doing"), .done = base::IntOr(*own, "done")};
       if (const Json* rate = base::Find(*own, "recordsPerSecond"); rate && rate->is_number()) {
         used.sharing->records_per_second = rate->to_number<double>();
       }

@@ -23,17 +23,11 @@ struct Standing {
   bool alive = false;
 };
 
-// A replica's part in the data of an elastic job.
-struct Sharing {
-  int64_t doing = 0, done = 0;  // shards
-  double records_per_second = 0;
-};
-
 // What a replica uses at the moment.
 struct Used {
   double cpu_percent = 0;
   int64_t memory = 0;
-  std::optional<Sharing> sharing = {};
+  std::optional<api::Share> sharing = {};
 };
 
 // What a job leaves behind, as the ending tells it. Empty: nothing to tell.

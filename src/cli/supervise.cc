@@ -42,7 +42,7 @@ constexpr Duration kRetry = 1s;         // after a failed write of the status
 // if the user said so.
 constexpr Duration kStalled = 10min;
 
-base::Json SharesInJson(const std::map<api::ReplicaId, Sharing>& shares) {
+base::Json SharesInJson(const std::map<api::ReplicaId, api::Share>& shares) {
   base::JsonObject out;
   for (const auto& [id, share] : shares) {
     out[api::ToString(id)] = base::JsonObject{{"doing", share.doing},

@@ -26,7 +26,7 @@ struct ReplicaUsage {
   int64_t memory = 0;
   std::optional<double> steps_per_second;
   std::optional<int64_t> step;
-  std::optional<Sharing> sharing;  // of an elastic job's data
+  std::optional<api::Share> sharing;  // of an elastic job's data
   bool straggler = false;
 };
 

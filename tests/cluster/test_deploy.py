@@ -37,15 +37,17 @@ def test_a_namespace_that_enforces_restricted_takes_the_operator(installed):
 
 def test_what_is_applied_again_changes_nothing(installed):
     lines = installed.kubectl("apply", "-k", DEPLOY).splitlines()
-    assert len(lines) == 10 and all(line.endswith("unchanged") for line in lines), lines
+    assert len(lines) == 11 and all(line.endswith("unchanged") for line in lines), lines
 
 
 MAY = ["list tfjobs", "watch tfjobs", "delete tfjobs", "patch tfjobs/status", "update tfjobs/finalizers", "create pods",
        "patch pods", "delete pods", "list services", "create services", "create events",
+       "create serviceaccounts", "create rolebindings.rbac.authorization.k8s.io", "create jobs.batch", "delete jobs.batch",
        "create podgroups.scheduling.volcano.sh", "delete podgroups.scheduling.x-k8s.io"]
 MAY_NOT = ["get secrets", "list secrets", "create pods/exec", "get pods/log", "create tfjobs", "update tfjobs", "patch tfjobs",
            "update tfjobs/status", "create roles.rbac.authorization.k8s.io", "bind clusterroles.rbac.authorization.k8s.io",
-           "create serviceaccounts", "get configmaps", "list nodes", "update pods", "get leases.coordination.k8s.io",
+           "bind roles.rbac.authorization.k8s.io", "create clusterrolebindings.rbac.authorization.k8s.io", "list serviceaccounts",
+           "delete rolebindings.rbac.authorization.k8s.io", "get configmaps", "create configmaps", "list nodes", "update pods", "get leases.coordination.k8s.io",
            "get validatingwebhookconfigurations.admissionregistration.k8s.io",
            "patch customresourcedefinitions.apiextensions.k8s.io", "deletecollection pods"]
 
@@ -72,6 +74,19 @@ def test_the_operator_may_do_what_it_does_and_nothing_else(installed):
     assert not any("*" in right for right in granted)
 
 
+def test_the_operator_gives_no_rights_away_but_those_of_masters(installed):
+    """By the server's own rule against escalation: what it does not have itself, it may give only by a role it may bind."""
+    def bind(role, status=0):
+        subject = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
+        return installed.kubectl("--kubeconfig", installed.as_user(OPERATOR), "create", "--dry-run=server", "-f", "-", input=json.dumps(
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "given", "namespace": "default"},
+             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}, "subjects": [subject]}), status=status)
+    assert "created" in bind("trainyard-master")
+    for role in ("edit", "view", "cluster-admin"):
+        bind(role, status=1)
+        assert "attempting to grant RBAC permissions not currently held" in installed.said
+
+
 def test_whoever_may_edit_or_view_a_namespace_may_do_so_with_its_jobs(installed):
     for role in ("edit", "view"):
         installed.kubectl("create", "rolebinding", f"{role}-bob", f"--clusterrole={role}", f"--user={role}or", "-n", "default")
@@ -92,7 +107,9 @@ def test_in_one_namespace_the_rights_are_the_same_and_end_there(installed, tmp_p
     installed.kubectl("apply", "-k", tmp_path)
     of_cluster = rules_of(installed, "clusterrole", "trainyard-operator")
     of_lease = rules_of(installed, "role", "trainyard-operator-lease", "-n", "trainyard-system")
-    assert rules_of(installed, "role", "trainyard-operator", "-n", "team-b") == of_cluster | of_lease
+    here = {(group, "roles" if resource == "clusterroles" else resource, verb) for group, resource, verb in of_cluster | of_lease}
+    assert rules_of(installed, "role", "trainyard-operator", "-n", "team-b") == here
+    assert rules_of(installed, "role", "trainyard-master", "-n", "team-b") == rules_of(installed, "clusterrole", "trainyard-master")
     user = "system:serviceaccount:team-b:trainyard-operator"
     installed.wait(lambda: allowed(installed, user, "create pods", "team-b"), "rights are known")
     assert not allowed(installed, user, "list pods", "default")

@@ -51,6 +51,8 @@ def test_an_elastic_tfjob_gets_a_master_and_loses_no_record_whoever_dies(there):
     three = there.wait_for_pods("mine", "worker-0", "worker-1", "worker-2")
     assert {name: three[name] for name in first} == first, "nobody else is restarted"
     wait(lambda: held(there, "worker-2") == 2, "the third has its second shard", 60)
+    top = json.loads(there.run("top", "mine", "--json"))["replicas"]
+    assert {each["replica"]: (each["shardsDoing"], each["shardsDone"]) for each in top} == {f"worker/{i}": (1, 1) for i in range(3)}, top
     # The operator, which is not needed for it, and the master's pod, whose ledger is on the claim.
     there.operator.kill()
     before = master(there)
@@ -65,6 +67,8 @@ def test_an_elastic_tfjob_gets_a_master_and_loses_no_record_whoever_dies(there):
     status = there.status("mine")
     assert status["shards"]["recordsLeft"] == 0 and status["verdict"]["cause"].startswith("all records"), status
     assert (status["restarts"], status["disruptions"]) == (0, 1)
+    counted = [name for name in there.operator.metrics() if "jobs_successful_total" in name and there.namespace in name]
+    assert counted, "what a master publishes the operator counts"
     wait(lambda: not master(there), "the master has ended", 60)
     [audit] = json.loads(there.run("audit", "mine", "--json"))["sets"]
     assert audit["complete"] and audit["epochs"][0]["never"] == 0

@@ -71,7 +71,7 @@ def test_values_reach_the_deployment(helm):
                                 extraArgs=["--leader-election-id=other"], resources={"limits": {"memory": "1Gi"}}))
     container = spec["template"]["spec"]["containers"][0]
     assert (spec["replicas"], container["image"]) == (2, "registry.example/trainyard:1")
-    assert container["args"] == ["operator", "--leader-elect", "--gang-scheduler-name=volcano", "--leader-election-id=other"]
+    assert container["args"] == ["operator", "--leader-elect", "--master-image", "registry.example/trainyard:1", "--gang-scheduler-name=volcano", "--leader-election-id=other"]
     assert container["resources"]["limits"] == {"memory": "1Gi"}
 
 

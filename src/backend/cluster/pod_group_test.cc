@@ -52,6 +52,13 @@ TEST(MakePodGroup, WaitsForEveryReplicaUnlessTheAuthorSaysOtherwise) {
             R"({"minMember":2,"scheduleTimeoutSeconds":60})");
 }
 
+TEST(MakePodGroup, OfAnElasticJobWaitsForTheFewestWorkers) {
+  api::Job job = Asking(R"({"requests":{"cpu":"250m"}})");
+  job.extensions.elastic = {.min = 1, .max = 4};
+  EXPECT_EQ(SpecOf(MakePodGroup(job, kPlugins)),
+            R"({"minMember":1,"minResources":{"cpu":"250m"}})");
+}
+
 TEST(MakePodGroup, AddsUpRequestsAndWhereThereAreNoneLimits) {
   EXPECT_EQ(
       SpecOf(MakePodGroup(

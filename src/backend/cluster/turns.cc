@@ -171,8 +171,12 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     Refuse(turn, why);
     return Publish(turn);
   }
-  if (turn->job->extensions.elastic && !data_ && !core::IsOver(*turn->job))
-    return GiveToMaster(turn, entry);
+  if (turn->job->extensions.elastic && !data_) {
+    // What its master publishes counts as what we do.
+    const auto before = std::exchange(entry.told, turn->job->status);
+    if (before && *before != *entry.told) chronicle_.Published(*before, *turn->job);
+    if (!core::IsOver(*turn->job)) return GiveToMaster(turn, entry);
+  }
   // Whoever makes anything has published a status before: a job without one has nothing yet.
   const bool blank = turn->job->status.conditions.empty();
   const auto covers = [&](kube::Version version) { return blank || version >= stored->version; };
@@ -185,6 +189,8 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     entry.members->See(*turn->job, turn->observed);
   }
   turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
+  if (auto& shards = turn->decision.status.shards; shards && entry.members)
+    shards->replicas = entry.members->Shares();
   if (const auto next = entry.members ? entry.members->next() : std::nullopt) {
     WakeAt(key, entry, std::max(*next, now));
   }

@@ -80,6 +80,7 @@ class Turns {
     std::optional<base::Time> succeeds;  // decided then, and not told while pods close
     std::string given;                   // to a master, the job of this UID
     base::Time master_due;               // when to look at the master again
+    std::optional<api::JobStatus> told;  // by the master, when we last looked
   };
   struct Turn;
   using TurnPtr = std::shared_ptr<Turn>;

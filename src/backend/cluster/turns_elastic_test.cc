@@ -161,14 +161,5 @@ TEST_F(ElasticTurnsTest, NobodyIsTakenForDeadOnAViewOlderThanTheJob) {
   EXPECT_NE(Asked().find("GET /api/v1/namespaces/team-a/pods"), std::string::npos) << Asked();
 }
 
-TEST_F(ElasticTurnsTest, WhereNobodyHandsOutDataAnElasticJobIsRefused) {
-  woken = &turns;
-  turns.Wake(kJob);
-  Advance();
-  ASSERT_EQ(Asked(), kStatusWritten);
-  EXPECT_NE(transport.asked.front().request.body.find("this operator hands out no data"),
-            std::string::npos);
-}
-
 }  // namespace
 }  // namespace backend::cluster
