@@ -74,7 +74,6 @@ Result<Operator::Options> OptionsFrom(const Args& args, const std::string& own_n
   out.name_space = args.Get("namespace", Environment("KUBEFLOW_NAMESPACE"));
   out.settings = SettingsFrom(args);
   out.settings.master_image = args.Get("master-image", backend::cluster::kMasterImage);
-  out.settings.master_role_here = !out.name_space.empty();
   if (args.Has("enable-scheme") && base::Lower(args.Get("enable-scheme")) != "tfjob") {
     return base::Invalid(
         fmt::format("--enable-scheme: only tfjob is served, not '{}'", args.Get("enable-scheme")));

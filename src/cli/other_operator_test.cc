@@ -42,8 +42,9 @@ TEST(OtherOperator, PassesOnWhatItWasTold) {
             (std::map<std::string, std::string>{{"CUSTOM_CLUSTER_DOMAIN", "cluster.local"}}));
   const Json deployment = OperatorObjects(wish).back();
   const Json& container = deployment.at_pointer("/spec/template/spec/containers/0");
-  EXPECT_EQ(container.at("args"), Parse(R"(["operator","--leader-elect",)"
-                                        R"("--gang-scheduler-name=volcano","--namespace=team"])"));
+  EXPECT_EQ(container.at("args"),
+            Parse(R"(["operator","--leader-elect","--master-image","trainyard:latest",)"
+                  R"("--gang-scheduler-name=volcano","--namespace=team"])"));
   EXPECT_EQ(container.at("env"),
             Parse(R"([{"name":"CUSTOM_CLUSTER_DOMAIN","value":"cluster.local"}])"));
 }

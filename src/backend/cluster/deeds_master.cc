@@ -18,8 +18,7 @@ using kube::Request;
 MasterWish WishFor(const api::Job& job, const Settings& settings) {
   MasterWish out = MasterFor(job);
   out.image = settings.master_image;
-  out.role =
-      settings.master_role_here ? MasterWish::Role::kOfNamespace : MasterWish::Role::kOfCluster;
+  out.own_role = false;
   out.tfjob = true;
   out.settings = settings;
   return out;
@@ -43,6 +42,15 @@ bool HasEnded(const Json& batch_job) {
            const std::string type = base::StringOr(c, "type");
            return (type == "Complete" || type == "Failed") && base::StringOr(c, "status") == "True";
          });
+}
+
+// The same binding to the role of that name in the namespace: an operator of one namespace has
+// that, and may not speak of roles of the cluster.
+std::optional<Json> BoundHere(const Json& object) {
+  if (base::StringOr(At(object, "roleRef"), "kind") != "ClusterRole") return std::nullopt;
+  Json out = object;
+  out.at("roleRef").get_object()["kind"] = "Role";
+  return out;
 }
 
 Error Taken(const Json& object) {
@@ -121,6 +129,13 @@ void Deeds::MakeMaster(const JobPtr& job, std::shared_ptr<const std::vector<Json
       },
       [](const Json*) {},
       [=, this](std::optional<Error> error) {
+        if (error && error->kind() == ErrorKind::kForbidden) {
+          if (auto here = BoundHere((*objects)[next])) {
+            auto others = std::make_shared<std::vector<Json>>(*objects);
+            (*others)[next] = *std::move(here);
+            return MakeMaster(job, others, next, done);
+          }
+        }
         if (!error || error->kind() != ErrorKind::kTaken) return go_on(std::move(error));
         auto other = std::make_shared<bool>();
         Ask(

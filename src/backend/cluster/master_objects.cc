@@ -121,7 +121,7 @@ std::vector<Json> MasterObjects(const MasterWish& wish, const JsonObject& owner)
   if (wish.service_account.empty()) {
     out.push_back(
         JsonObject{{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", metadata}});
-    if (wish.role == MasterWish::Role::kOwn) {
+    if (wish.own_role) {
       JsonArray rules;
       for (const Right& right : MasterRights(wish.with_events)) {
         rules.push_back(JsonObject{{"apiGroups", Texts({right.group})},
@@ -133,14 +133,13 @@ std::vector<Json> MasterObjects(const MasterWish& wish, const JsonObject& owner)
                                {"metadata", metadata},
                                {"rules", std::move(rules)}});
     }
-    const bool of_cluster = wish.role == MasterWish::Role::kOfCluster;
     out.push_back(JsonObject{
         {"apiVersion", kRbac},
         {"kind", "RoleBinding"},
         {"metadata", metadata},
         {"roleRef", JsonObject{{"apiGroup", "rbac.authorization.k8s.io"},
-                               {"kind", of_cluster ? "ClusterRole" : "Role"},
-                               {"name", wish.role == MasterWish::Role::kOwn ? name : kMasterRole}}},
+                               {"kind", wish.own_role ? "Role" : "ClusterRole"},
+                               {"name", wish.own_role ? name : kMasterRole}}},
         {"subjects",
          JsonArray{JsonObject{
              {"kind", "ServiceAccount"}, {"name", name}, {"namespace", wish.name_space}}}}});

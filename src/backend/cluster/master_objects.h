@@ -28,13 +28,10 @@ struct Right {
 std::vector<Right> MasterRights(bool with_events);
 
 struct MasterWish {
-  // kOwn: a role is made for it. Else it is given the operator's kMasterRole.
-  enum class Role { kOwn, kOfCluster, kOfNamespace };
-
   std::string job, name_space;
   std::string image;
   std::string service_account;  // empty: one of its own is made
-  Role role = Role::kOwn;
+  bool own_role = true;         // one is made for it; else it is given kMasterRole
   bool with_events = true;
   bool tfjob = false;    // the job is a TFJob, and not kept in a ConfigMap
   bool elastic = false;  // it hands out the job's data as well

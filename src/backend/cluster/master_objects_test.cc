@@ -38,13 +38,13 @@ TEST(MasterObjects, UsesTheAccountThatIsNamedAndAsksForNoMoreThanItMay) {
 
 // The operator gives away one role, which came with it, and none that it makes up.
 TEST(MasterObjects, OfTheOperatorAreBoundToTheRoleThatCameWithIt) {
-  MasterWish wish{.job = "j",
-                  .name_space = "n",
-                  .image = "i",
-                  .role = MasterWish::Role::kOfCluster,
-                  .tfjob = true,
-                  .elastic = true,
-                  .settings = {.cluster_domain = "c.local", .gang_scheduler = "volcano"}};
+  const MasterWish wish{.job = "j",
+                        .name_space = "n",
+                        .image = "i",
+                        .own_role = false,
+                        .tfjob = true,
+                        .elastic = true,
+                        .settings = {.cluster_domain = "c.local", .gang_scheduler = "volcano"}};
   const std::vector<Json> objects = MasterObjects(wish, {});
   ASSERT_EQ(objects.size(), 4);
   EXPECT_EQ(
@@ -57,8 +57,6 @@ TEST(MasterObjects, OfTheOperatorAreBoundToTheRoleThatCameWithIt) {
             R"("--ledger=/var/lib/trainyard"])");
   EXPECT_EQ(CompactJson(container.at("env")),
             R"([{"name":"CUSTOM_CLUSTER_DOMAIN","value":"c.local"}])");
-  wish.role = MasterWish::Role::kOfNamespace;
-  EXPECT_EQ(base::StringOr(MasterObjects(wish, {})[1].at("roleRef"), "kind"), "Role");
 }
 
 TEST(MasterObjects, TheLedgerLiesWhereTheJobKeepsWhatItMakes) {

@@ -38,10 +38,7 @@ inline constexpr int64_t kOutputUser = 1000;
 struct Settings {
   std::string cluster_domain;  // "cluster.local", or empty: addresses end in .svc
   std::string gang_scheduler;  // empty: none; "volcano"; any other: a scheduler with PodGroups
-  // Of the masters that elastic jobs are given, and whether their role is of the namespace (there
-  // is one in each that has an operator of its own) or of the cluster.
-  std::string master_image;
-  bool master_role_here = false;
+  std::string master_image;    // of the masters that elastic jobs are given
   // We are the master that an operator has given the job to: until it has ended.
   bool until_end = false;
 };

@@ -8,10 +8,7 @@ using namespace testing;
 using std::chrono::seconds;
 
 struct GivenTurnsTest : WithTurns {
-  Turns giving{{jobs, pods, services, groups},
-               pacer,
-               chronicle,
-               {.master_image = "trainyard:1", .master_role_here = false}};
+  Turns giving{{jobs, pods, services, groups}, pacer, chronicle, {.master_image = "trainyard:1"}};
 
   GivenTurnsTest() {
     job.at("metadata").get_object()["annotations"] = JsonObject{{"trainyard.dev/elastic", "1:4"}};
@@ -71,6 +68,21 @@ TEST_F(GivenTurnsTest, TheMasterComesLastOfWhatItNeedsAndIsLookedAtNowAndThen) {
   Turn(*giving.next());
   Answer("GET " + kBatch + "/mnist-master", 200, MasterWith(R"("ready":1)"));
   EXPECT_EQ(*giving.next(), kStart + seconds(10 + 60));
+}
+
+TEST_F(GivenTurnsTest, AnOperatorOfOneNamespaceGivesTheRoleOfThatNamespace) {
+  const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/rolebindings";
+  Turn();
+  Answer("GET " + kBatch + "/mnist-master", 404, kNotFound);
+  Answer("POST /api/v1/namespaces/team-a/serviceaccounts", 201, "{}");
+  const std::string forbidden = R"({"kind":"Status","code":403,"reason":"Forbidden"})";
+  Answer("POST " + bindings, 403, forbidden);
+  ASSERT_EQ(Asked(), "POST " + bindings + "\n");
+  EXPECT_NE(transport.asked.front().request.body.find(R"("kind":"Role","name":"trainyard-master")"),
+            std::string::npos);
+  transport.Reply(403, forbidden);
+  EXPECT_EQ(Asked(), "");
+  EXPECT_EQ(Heard(), "FailedCreateMaster\n");
 }
 
 TEST_F(GivenTurnsTest, WhatKeepsItsPodFromRunningIsToldOnceOfTheJob) {
