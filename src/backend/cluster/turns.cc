@@ -176,6 +176,7 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     const auto before = std::exchange(entry.told, turn->job->status);
     if (before && *before != *entry.told) chronicle_.Published(*before, *turn->job);
     if (!core::IsOver(*turn->job)) return GiveToMaster(turn, entry);
+    entry.given.clear();  // in another life to another master
   }
   // Whoever makes anything has published a status before: a job without one has nothing yet.
   const bool blank = turn->job->status.conditions.empty();

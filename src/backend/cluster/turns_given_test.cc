@@ -129,13 +129,25 @@ TEST_F(GivenTurnsTest, WhatTheServerWillNeverTakeEndsTheJob) {
   EXPECT_NE(said.find("must not contain .."), std::string::npos) << said;
 }
 
-TEST_F(GivenTurnsTest, OnceItHasEndedItIsTheOperatorsAgain) {
-  JsonObject& status = job.get_object()["status"].get_object();
-  status["conditions"] = base::JsonArray{JsonObject{{"type", "Succeeded"}, {"status", "True"}}};
-  Rewrite(11);
-  woken = &giving;
+TEST_F(GivenTurnsTest, OnceItHasEndedItIsTheOperatorsAgainAndInAnotherLifeAMasters) {
   Turn();
-  EXPECT_EQ(Asked().find("batch"), std::string::npos);
+  Answer("GET " + kBatch + "/mnist-master", 200, MasterWith(R"("ready":1)"));
+  job.at("status").get_object()["conditions"] =
+      base::JsonArray{JsonObject{{"type", "Failed"}, {"status", "True"}}};
+  Rewrite(11);
+  Turn(kStart + seconds(1));
+  EXPECT_EQ(Asked().find("batch"), std::string::npos) << Asked();
+  while (!transport.asked.empty()) {
+    const bool of_job = transport.asked.front().request.path.find("tfjobs") != std::string::npos;
+    transport.Reply(of_job ? 200 : 404, of_job ? base::CompactJson(job) : kNotFound);
+    giving.Advance(kStart + seconds(1));
+    pacer.Advance(kStart + seconds(1));
+    EXPECT_EQ(Asked().find("batch"), std::string::npos) << Asked();
+  }
+  job.at("metadata").at("annotations").get_object()["trainyard.dev/life"] = "1";
+  Rewrite(12);
+  Turn(kStart + seconds(2));
+  EXPECT_NE(Asked().find("GET " + kBatch + "/mnist-master"), std::string::npos) << Asked();
 }
 
 }  // namespace
