@@ -1,6 +1,8 @@
 // The deeds for an elastic job that is given to a master: it is there, with all that it needs.
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "backend/cluster/deeds.h"
 #include "backend/cluster/master_objects.h"
 #include "core/dialect.h"
@@ -98,14 +100,22 @@ void Deeds::EnsureMaster(const JobPtr& job, std::function<void(MasterLook)> foun
 
 // Why its pod does not run.
 void Deeds::LookAtMaster(const JobPtr& job, std::function<void(MasterLook)> found, Done done) {
-  const std::string path = kube::Path("v1", "pods", job->metadata.name_space) + "?labelSelector=" +
-                           kube::PercentEncoded("job-name=" + core::MasterName(*job));
+  const std::string space = job->metadata.name_space, name = core::MasterName(*job);
+  const std::string path = kube::Path("v1", "pods", space) +
+                           "?labelSelector=" + kube::PercentEncoded("job-name=" + name);
   Ask(
-      job->metadata.name_space, [path] { return Request{.path = path}; },
-      [found](const Json* list) {
+      space, [path] { return Request{.path = path}; },
+      [found, name, space](const Json* list) {
         MasterLook out{.state = MasterLook::kWaits};
         if (const Json& items = At(*list, "items"); items.is_array()) {
           for (const Json& pod : items.get_array()) out.pods.push_back(ReadTroubled(pod));
+        }
+        // Some seconds after it was made: a quota, or a rule of the cluster.
+        if (out.pods.empty()) {
+          out.pods.push_back(
+              {.trouble = "FailedCreateMaster",
+               .trouble_message = fmt::format("{} has no pod yet: kubectl describe job {} -n {}",
+                                              name, name, space)});
         }
         found(std::move(out));
       },

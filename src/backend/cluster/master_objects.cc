@@ -79,6 +79,7 @@ JsonObject PodSpec(const MasterWish& wish, const std::string& account) {
       {"terminationGracePeriodSeconds", 10},
       {"securityContext", JsonObject{{"runAsNonRoot", true},
                                      {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}}};
+  if (!wish.pull_secrets.empty()) spec["imagePullSecrets"] = wish.pull_secrets;
   if (wish.elastic) AddLedger(wish, container, spec);
   spec["containers"] = JsonArray{std::move(container)};
   return spec;
@@ -100,6 +101,10 @@ MasterWish MasterFor(const api::Job& job) {
   MasterWish out{.job = job.metadata.name,
                  .name_space = job.metadata.name_space,
                  .elastic = job.extensions.elastic.has_value()};
+  for (const auto& [role, spec] : job.spec.replicas) {
+    const Json& secrets = base::At(base::At(spec.pod_template, "spec"), "imagePullSecrets");
+    if (secrets.is_array() && out.pull_secrets.empty()) out.pull_secrets = secrets.get_array();
+  }
   // CLAIM or CLAIM/PATH; not the address of an object store.
   const std::string& output = job.extensions.output;
   if (out.elastic && !output.empty() && output.find("://") == std::string::npos) {

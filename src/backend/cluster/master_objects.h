@@ -38,7 +38,8 @@ struct MasterWish {
   // Of an elastic job: the claim that keeps the ledger, and the path in it. Empty: it is in the
   // pod, outlives the master's process and goes with its node.
   std::string ledger_claim, ledger_path;
-  Settings settings;  // that the master keeps the job by
+  base::JsonArray pull_secrets;  // for its image, which may lie where the replicas' does
+  Settings settings;             // that the master keeps the job by
 };
 
 // For this job: its name, and where its ledger lies. The rest is the caller's to say.

@@ -59,6 +59,15 @@ TEST(MasterObjects, OfTheOperatorAreBoundToTheRoleThatCameWithIt) {
             R"([{"name":"CUSTOM_CLUSTER_DOMAIN","value":"c.local"}])");
 }
 
+TEST(MasterObjects, TheImageIsPulledWithTheSecretsOfTheReplicas) {
+  api::Job job;
+  job.spec.replicas[api::Role::kWorker].pod_template =
+      *base::ParseJson(R"({"spec":{"imagePullSecrets":[{"name":"ours"}]}})");
+  const std::vector<Json> objects = MasterObjects(MasterFor(job), {});
+  EXPECT_EQ(CompactJson(objects.back().at_pointer("/spec/template/spec/imagePullSecrets")),
+            R"([{"name":"ours"}])");
+}
+
 TEST(MasterObjects, TheLedgerLiesWhereTheJobKeepsWhatItMakes) {
   api::Job job;
   job.metadata.name = "j";

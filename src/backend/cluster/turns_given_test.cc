@@ -97,6 +97,14 @@ TEST_F(GivenTurnsTest, WhatKeepsItsPodFromRunningIsToldOnceOfTheJob) {
   EXPECT_EQ(Heard(), "ErrImagePull\n");
 }
 
+TEST_F(GivenTurnsTest, AMasterForWhichNoPodIsMadeIsTold) {
+  Turn();
+  Answer("GET " + kBatch + "/mnist-master", 200, MasterWith(""));
+  Answer("GET /api/v1/namespaces/team-a/pods?labelSelector=job-name%3Dmnist-master", 200,
+         R"({"items":[]})");
+  EXPECT_EQ(Heard(), "FailedCreateMaster\n");
+}
+
 TEST_F(GivenTurnsTest, OneOfALifeBeforeGoesAndAnotherFollows) {
   Turn();
   Answer("GET " + kBatch + "/mnist-master", 200,
