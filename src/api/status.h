@@ -98,14 +98,14 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 };
 
-// The data of an elastic job that is handed out in shards, as its master last told.
-// What one replica has of the data.
+// What one replica has of the data of an elastic job.
 struct Share {
   int64_t doing = 0, done = 0;  // shards
   double records_per_second = 0;
   bool operator==(const Share&) const = default;
 };
 
+// The data of an elastic job that is handed out in shards, as its master last told.
 struct Shards {
   int64_t todo = 0;  // shards that wait for somebody to take them
   int64_t doing = 0;

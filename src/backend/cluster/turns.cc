@@ -258,13 +258,16 @@ void Turns::GiveToMaster(const TurnPtr& turn, Entry& entry) {
   deeds_.EnsureMaster(
       turn->job, [this, turn](const MasterLook& look) { LookedAtMaster(turn, look); },
       [this, turn, done = Part(turn)](std::optional<Error> error) {
-        if (error) {
+        Entry& its = entries_[turn->key];
+        // What is left of a job of the same name before this one goes by itself.
+        const bool passes = error && error->kind() == base::ErrorKind::kTaken && its.failures < 3;
+        if (error && !passes) {
           chronicle_.Tell(*turn->job,
                           {true, "FailedCreateMaster", "Error creating: " + error->text()});
         }
         if (WillNeverDo(error)) {
-          entries_[turn->key].refusal = "its master: " + error->text();
-          entries_[turn->key].again = true;
+          its.refusal = "its master: " + error->text();
+          its.again = true;
         }
         done(std::move(error));
       });

@@ -118,11 +118,14 @@ TEST_F(GivenTurnsTest, OneOfALifeBeforeGoesAndAnotherFollows) {
   EXPECT_EQ(Asked(), "POST /api/v1/namespaces/team-a/serviceaccounts\n");
 }
 
-TEST_F(GivenTurnsTest, OneOfAnotherJobIsWaitedFor) {
-  Turn();
-  Answer("GET " + kBatch + "/mnist-master", 200, MasterWith(R"("ready":1)", "u-0"));
+TEST_F(GivenTurnsTest, OneOfAnotherJobIsWaitedForAndToldOfWhenItStays) {
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(Heard(), "");
+    Turn(kStart + seconds(60 * i));
+    Answer("GET " + kBatch + "/mnist-master", 200, MasterWith(R"("ready":1)", "u-0"));
+    EXPECT_TRUE(giving.next());
+  }
   EXPECT_EQ(Heard(), "FailedCreateMaster\n");
-  EXPECT_TRUE(giving.next());
 }
 
 TEST_F(GivenTurnsTest, WhatTheServerWillNeverTakeEndsTheJob) {
