@@ -171,6 +171,24 @@ TEST(Elastic, NobodyWaitsForAWorkerBeyondTheMinimumThatNeverGotAPlace) {
   EXPECT_TRUE(world.Live().empty());
 }
 
+// Scaled down and up again: the one that leaves is of an attempt before the one that is wanted.
+TEST(Elastic, AWorkerThatIsStillLeavingIsWaitedForThoughItsSuccessorHasNotBegun) {
+  World world = Training({.worker = 2}, Data(3, 1));
+  auto& wanted = world.job.spec.replicas[Role::kWorker].replicas;
+  wanted = 1;
+  world.Pass(/*perform=*/false);
+  world.Of(kWorker1).leaving = true;
+  wanted = 2;
+  world.Pass(/*perform=*/false);
+  ASSERT_GT(world.job.status.attempt, world.Of(kWorker1).attempt);
+  world.observed.data = Data(0, 0);
+  world.End(kWorker0, 0);
+  world.Pass(/*perform=*/false);
+  EXPECT_FALSE(api::IsTerminal(world.job.status));
+  world.End(kWorker1, 0).Settle();
+  EXPECT_TRUE(api::Has(world.job.status, "Succeeded"));
+}
+
 TEST(Elastic, AMinimumThatWaitsForItsPlaceIsWaitedFor) {
   World world = Training({.worker = 2}, Data(0, 0));
   world.job.extensions.elastic = api::Elastic{2, 8};

@@ -46,7 +46,8 @@ std::set<api::ReplicaId> View::Excused() const {
     excused.insert({api::Role::kWorker, i});
   }
   for (const ReplicaState& r : replicas) {
-    if (r.phase != Phase::kPending && IsCurrent(r)) excused.erase(r.id);
+    // One of an attempt before that is still leaving has work to end, too.
+    if (r.phase != Phase::kPending && (IsCurrent(r) || !HasEnded(r))) excused.erase(r.id);
   }
   return excused;
 }
