@@ -139,7 +139,7 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   turn->fresh = std::exchange(entry.fresh, false);
   for (const Pod* pod : know_.pods.Of(key)) turn->pods.push_back(*pod);
   const bool strangers = std::ranges::any_of(turn->pods, [&](const Pod& p) {
-    return (p.held && p.owner != uid) || (stored && IsOrphan(p, *stored));
+    return (p.held && !IsOwned(p, uid)) || (stored && IsOrphan(p, *stored));
   });
   if (!stored && !strangers) {
     entries_.erase(key);

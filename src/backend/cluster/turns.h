@@ -110,6 +110,10 @@ class Turns {
 
   void Begin(const Key& key, Entry& entry, base::Time now);
   // turns_look.cc
+  // By the living job of this UID; empty: none lives, and nobody's pod is no job's.
+  static bool IsOwned(const Pod& pod, const std::string& uid) {
+    return !uid.empty() && pod.owner == uid;
+  }
   // A pod of a living job that somebody took its owner from.
   static bool IsOrphan(const Pod& pod, const StoredJob& job);
   void LookFor(const TurnPtr& turn);

@@ -81,7 +81,7 @@ void Turns::LetGo(TurnPtr turn) {
     for (const Pod& pod : turn->pods) {
       if (stored && IsOrphan(pod, *stored)) {
         deeds_.LookUpPod(stored->value, pod.replica.id, Part(turn));
-      } else if (pod.held && pod.owner != living) {
+      } else if (pod.held && !IsOwned(pod, living)) {
         deeds_.Release(pod, Part(turn));
       }
     }

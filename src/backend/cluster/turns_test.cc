@@ -152,5 +152,27 @@ TEST_F(TurnsTest, OfManyJobsTheFirstOnesGoOnWhileTheLastOnesWait) {
   EXPECT_EQ(turns.waiting(), 1000 - 2 * pacer.window());
 }
 
+// kubectl delete --cascade=orphan: the owner is taken off the pods, and we hear of that first.
+TEST_F(TurnsTest, PodsWhoseJobIsGoneAreHeldByNobodyThoughTheirOwnerWentBefore) {
+  JsonObject& metadata = job.at("metadata").get_object();
+  metadata["deletionTimestamp"] = "2026-01-01T00:01:00Z";
+  metadata["finalizers"] = base::JsonArray{Json("orphan")};
+  Rewrite(20);
+  woken = nullptr;
+  for (const char* index : {"0", "1"}) {
+    Json pod = Worker(index, R"("phase":"Running")", 21);
+    pod.at("metadata").get_object().erase("ownerReferences");
+    pods.Apply(pod);
+  }
+  turns.Wake(kJob);
+  Advance();
+  ASSERT_EQ(Asked(), "GET /apis/kubeflow.org/v1/namespaces/team-a/tfjobs/mnist\n");
+  transport.Reply(200, base::CompactJson(job));
+  Advance();
+  EXPECT_EQ(Asked(),
+            "PATCH /api/v1/namespaces/team-a/pods/mnist-worker-0\n"
+            "PATCH /api/v1/namespaces/team-a/pods/mnist-worker-1\n");
+}
+
 }  // namespace
 }  // namespace backend::cluster
