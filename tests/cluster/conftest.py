@@ -1,7 +1,8 @@
 """What the tests of the cluster have in common: servers that several of them share.
 
-There are two halves, which script/test runs beside each other, since both wait most of the time: tests with a node, where pods
-run, and tests on paper, with an API server alone. The last test looks at what operators asked of the servers of both.
+There are three parts, which script/test runs beside each other, since all wait most of the time: tests on paper, with an API server
+alone, tests with a node, where pods run, and those that train there for long, on a node of their own. The last test looks at what operators
+asked of the servers of all.
 """
 
 import json
@@ -17,30 +18,36 @@ from trials import make_references
 from yard import write_image
 
 
-ASKED = os.environ.get("TRAINYARD_ASKED", "")  # a folder, for what operators asked in each half
+ASKED = os.environ.get("TRAINYARD_ASKED", "")  # a folder, for what operators asked in each part
+PARTS = ["paper", "node", "trains"]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--half", choices=["node", "paper"])
+    parser.addoption("--part", choices=PARTS)
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "node: it starts a node of its own")
+    config.addinivalue_line("markers", "trains: pods train for long, on a node")
     config.addinivalue_line("markers", "last: looks at what all the others have left")
 
 
 def pytest_collection_modifyitems(config, items):
-    half = config.getoption("half")
-    if half:
-        has_node = lambda item: "node" in item.fixturenames or item.get_closest_marker("node") is not None  # noqa: E731
-        items[:] = [item for item in items if has_node(item) == (half == "node") and not item.get_closest_marker("last")]
+    if part := config.getoption("part"):
+        items[:] = [item for item in items if part_of(item) == part and not item.get_closest_marker("last")]
+
+
+def part_of(item):
+    if item.get_closest_marker("trains"):
+        return "trains"
+    return "node" if "node" in item.fixturenames or item.get_closest_marker("node") else "paper"
 
 
 def pytest_sessionfinish(session):
-    """All servers are down: what was asked of them is known. Nothing is told unless the whole half ran."""
-    half = session.config.getoption("half")
-    if half and ASKED and not session.config.option.keyword:
-        pathlib.Path(ASKED, f"{half}.json").write_text(json.dumps(sorted(Cluster.were_asked)))
+    """All servers are down: what was asked of them is known. Nothing is told unless the whole part ran."""
+    part = session.config.getoption("part")
+    if part and ASKED and not session.config.option.keyword:
+        pathlib.Path(ASKED, f"{part}.json").write_text(json.dumps(sorted(Cluster.were_asked)))
 
 
 @pytest.fixture(scope="session")

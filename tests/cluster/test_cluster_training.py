@@ -12,6 +12,8 @@ from training import mnist
 from trainyard_operator import remove_deployed
 from yard import ROOT, wait_for
 
+pytestmark = pytest.mark.trains
+
 MNIST = ROOT / "examples/mnist.py"
 PLACES = re.compile(r"  (model|kept|logs|next) ")
 PROGRESS = re.compile(r"\d+/\d+ - loss")

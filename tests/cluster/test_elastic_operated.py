@@ -10,6 +10,8 @@ from elastic_there import TRAIN, held, pod
 from there import There, shared_volume
 from trainyard_operator import install_crd, operator
 
+pytestmark = pytest.mark.trains
+
 MASTER = "job-name=mine-master"
 
 

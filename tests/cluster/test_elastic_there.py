@@ -7,6 +7,8 @@ import pytest
 from elastic_there import TRAIN, held, pod
 from there import There
 
+pytestmark = pytest.mark.trains
+
 
 @pytest.fixture
 def there(with_image, tmp_path, request):

@@ -15,6 +15,8 @@ from lab.components import write_json
 from there import There
 from yard import ROOT, write_image
 
+pytestmark = pytest.mark.trains
+
 MASTER, WORKER = "docker.io/library/elasticdl:1.0.0", "docker.io/library/elasticdl:iris_estimator"
 PODS = {f"elasticdl-{JOB}-master", *(f"{JOB}-edljob-{replica}-0" for replica in ("chief", "evaluator", "ps", "worker"))}
 

@@ -18,6 +18,8 @@ from there import There, shared_volume
 from training import mnist
 from yard import BINARY, ROOT, wait_for
 
+pytestmark = pytest.mark.trains
+
 SOAK = os.environ.get("SOAK") == "1"
 SERVING = "trainyard.test/serving:2.15"
 NFS = sorted(EXAMPLE.glob("kube/*nfs*.yaml")) + sorted(EXAMPLE.glob("kube/pvc-*.yaml"))

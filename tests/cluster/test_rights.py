@@ -1,12 +1,13 @@
 """What the operator may do is what it does: over all tests of this folder, by the servers' own record of what was asked.
 
-Every operator of every test runs with the rights of deploy/ alone. This test comes when both halves have run (conftest.py)."""
+Every operator of every test runs with the rights of deploy/ alone. This test comes when all parts have run (conftest.py)."""
 
 import json
 import os
 import pathlib
 
 import pytest
+from conftest import PARTS
 from trainyard_operator import SYSTEM, operator_kubeconfig
 
 # What a run may do without: OpenShift asks for the right over finalizers; a GET follows an answer that was lost; an event is
@@ -27,10 +28,10 @@ def granted(cluster):
 
 @pytest.mark.last
 def test_what_the_operator_may_is_what_it_did(tfjobs):
-    halves = [pathlib.Path(os.environ.get("TRAINYARD_ASKED", "/nowhere"), f"{half}.json") for half in ("node", "paper")]
-    if not all(half.exists() for half in halves):
+    parts = [pathlib.Path(os.environ.get("TRAINYARD_ASKED", "/nowhere"), f"{part}.json") for part in PARTS]
+    if not all(part.exists() for part in parts):
         pytest.skip("not all tests were asked for")
-    asked = {tuple(what) for half in halves for what in json.loads(half.read_text())}
+    asked = {tuple(what) for part in parts for what in json.loads(part.read_text())}
     operator_kubeconfig(tfjobs)  # which has them granted
     may = granted(tfjobs)
     assert [tuple(what) for *what, allowed in asked if not allowed] == []

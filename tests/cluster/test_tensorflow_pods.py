@@ -7,6 +7,8 @@ import pytest
 
 from training import Training, upload_scripts
 
+pytestmark = pytest.mark.trains
+
 SOAK = os.environ.get("SOAK") == "1"
 TIMES = range(5 if SOAK else 1)
 # Some 10 s on two cores: long enough to be struck on the way.
