@@ -47,7 +47,8 @@ def everything(cluster):
     """All that an adoption may touch, as far as somebody has said it."""
     kinds = "namespaces,clusterroles,clusterrolebindings,customresourcedefinitions"
     deployment = cluster.api.get(kubeflow.DEPLOYMENT)
-    deployment["metadata"]["annotations"].pop("deployment.kubernetes.io/revision", None)
+    # The controller writes its own when it comes to it.
+    deployment["metadata"].setdefault("annotations", {}).pop("deployment.kubernetes.io/revision", None)
     changed = [deployment, cluster.api.get(kubeflow.WEBHOOKS), cluster.api.get(CRD)]
     return [set(cluster.kubectl("get", kinds, "-o", "name").split()),
             [(about(thing), thing.get("spec"), thing.get("webhooks")) for thing in changed]]
