@@ -11,10 +11,10 @@
 #include "backend/local/replica.h"
 #include "cli/cluster_audit.h"
 #include "cli/cluster_gone.h"
+#include "cli/cluster_logs.h"
 #include "cli/findings.h"
 #include "cli/job_follow.h"
 #include "cli/ledger_audit.h"
-#include "cli/pod_logs.h"
 #include "cli/pod_usage.h"
 #include "io/clock.h"
 #include "kube/api.h"
@@ -33,7 +33,6 @@ using base::Result;
 using base::Time;
 using namespace std::chrono_literals;
 
-constexpr base::Duration kMoment = 200ms;
 // Whoever keeps a job answers a wish within seconds; after this long, nobody does.
 constexpr base::Duration kHeededWithin = 60s;
 // A cluster that is away longer than this is told, and not waited for any more.
@@ -51,11 +50,6 @@ bool IsAlive(const api::JobStatus& status) {
                              [](const auto& entry) { return entry.second.active > 0; });
 }
 
-std::optional<int64_t> SecondsSince(std::optional<Time> since) {
-  if (!since) return std::nullopt;
-  return std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(io::Now() - *since).count());
-}
-
 // When an event was last seen, whichever way it says so.
 std::string TimeOfEvent(const Json& event) {
   for (const char* key : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
@@ -69,64 +63,6 @@ std::vector<const Pod*> PointersTo(const std::vector<Pod>& pods) {
   for (const Pod& pod : pods) out.push_back(&pod);
   return out;
 }
-
-class FollowedLogs : public LogSource {
- public:
-  FollowedLogs(Cluster& cluster, Store store, const PlacedJob& job, const LogWish& wish)
-      : server_(cluster.server()),
-        follow_(cluster.door(store), cluster.server(), job.name_space(), job.name()),
-        logs_(cluster.server()),
-        chosen_(wish.replicas.begin(), wish.replicas.end()),
-        since_(SecondsSince(wish.since)) {}
-
-  Result<std::vector<TimedChunk>> Read() override {
-    const Time until = io::Now() + kMoment;
-    std::vector<TimedChunk> out;
-    do {
-      const Time now = io::Now();
-      follow_.Advance(now);
-      logs_.Watch(follow_.pods(), chosen_, since_);
-      logs_.Advance(now);
-      server_.Poll(std::max(base::Duration(1000), std::min(until - now, kMoment)));
-      out = logs_.Take();
-    } while (out.empty() && io::Now() < until);
-    if (follow_.trouble().empty()) {
-      trouble_since_.reset();
-    } else if (!trouble_since_) {
-      trouble_since_ = io::Now();
-    } else if (out.empty() && io::Now() - *trouble_since_ > kPatience) {
-      return std::unexpected(Error(ErrorKind::kUnavailable, follow_.trouble()));
-    }
-    const bool over = follow_.over() || (follow_.synced() && !follow_.job());
-    ended_ = over && out.empty() && logs_.ended(follow_.pods());
-    return out;
-  }
-
-  bool ended() const override { return ended_; }
-
- private:
-  kube::Server& server_;
-  JobFollow follow_;
-  PodLogs logs_;
-  std::set<ReplicaId> chosen_;
-  std::optional<int64_t> since_;
-  std::optional<Time> trouble_since_;
-  bool ended_ = false;
-};
-
-class LogsOnce : public LogSource {
- public:
-  explicit LogsOnce(std::vector<TimedChunk> chunks) : chunks_(std::move(chunks)) {}
-  Result<std::vector<TimedChunk>> Read() override {
-    ended_ = true;
-    return std::exchange(chunks_, {});
-  }
-  bool ended() const override { return ended_; }
-
- private:
-  std::vector<TimedChunk> chunks_;
-  bool ended_ = false;
-};
 
 class JobThere : public PlacedJob {
  public:
@@ -161,11 +97,9 @@ class JobThere : public PlacedJob {
   }
 
   Result<std::unique_ptr<LogSource>> OpenLogs(const LogWish& wish) override {
-    if (wish.follow) return std::make_unique<FollowedLogs>(cluster_, store_, *this, wish);
+    if (wish.follow) return FollowLogsThere(cluster_, store_, *this, wish);
     const std::vector<Pod> pods = TRY(Pods());
-    return std::make_unique<LogsOnce>(
-        TRY(ReadPodLogs(cluster_.client(), PointersTo(pods),
-                        {wish.replicas.begin(), wish.replicas.end()}, SecondsSince(wish.since))));
+    return ReadLogsThere(cluster_, PointersTo(pods), wish);
   }
 
   Result<std::map<ReplicaId, Used>> Measure() override {

@@ -49,16 +49,20 @@ Result<> HostLine::Serve(Master& master, uint16_t port) {
   for (;;) {
     const base::Time now = io::Now();
     base::Time next = std::min(now + kLongestSleep, master.NextTick());
-    bool due = !owed_.empty();
     {
       const std::lock_guard lock(mutex_);
       out_ += std::exchange(said_, "");
+    }
+    if (!TRY(Write())) return {};
+    bool due = !owed_.empty();
+    {
+      const std::lock_guard lock(mutex_);
       due |= changed_ && (urgent_ || now - last_ >= kPatience);
       if (changed_ && !due) next = std::min(next, last_ + kPatience);
-      if (asking_) due = false;  // its answer wakes us
+      // The answer wakes us, and so does a host that reads again: until then nothing piles up.
+      if (asking_ || !out_.empty()) due = false;
     }
     if (due) Ask(master, port);
-    if (!TRY(Write())) return {};
 
     std::array<pollfd, 2> fds{{{.fd = line_.get(), .events = POLLIN, .revents = 0},
                                {.fd = wake_.get(), .events = POLLIN, .revents = 0}}};

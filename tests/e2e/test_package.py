@@ -44,8 +44,7 @@ class Builders:
         for name in names:
             (bin / name).write_text(BUILDER)
             (bin / name).chmod(0o755)
-        self.env = {"PATH": str(bin), "CALLS": str(self.log), "TMPDIR": str(yard.home / "tmp")}
-        (yard.home / "tmp").mkdir()
+        self.env = {"PATH": str(bin), "CALLS": str(self.log)}
 
     def calls(self):
         lines = self.log.read_text().splitlines() if self.log.exists() else []

@@ -22,7 +22,8 @@ class Browser:
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--remote-debugging-port=0", "--remote-allow-origins=*",
              f"--user-data-dir={self.home}", "about:blank"],
-            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env={**env, "HOME": str(self.home)})
+            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL,
+            env={**env, "HOME": str(self.home), "TMPDIR": "/tmp"})  # for its socket, whose path must be short
         port = wait_for(self.port, "a browser", 120)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list") as answer:
             page = next(each for each in json.load(answer) if each["type"] == "page")

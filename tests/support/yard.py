@@ -70,10 +70,11 @@ class Yard:
         self.cgroups_before = cgroups()
         self.marker = f"TRAINYARD_TEST_MARKER={uuid.uuid4()}"
         name, value = self.marker.split("=")
-        runtime = self.home / "run"
+        runtime, temporary = self.home / "run", self.home / "tmp"
         runtime.mkdir(parents=True)
+        temporary.mkdir()  # what a killed TensorFlow leaves there goes with the test
         self.env = {**os.environ, name: value, "TRAINYARD_HOME": str(self.home / "state"),
-                    "XDG_RUNTIME_DIR": str(runtime), "LC_ALL": "C.UTF-8",
+                    "XDG_RUNTIME_DIR": str(runtime), "TMPDIR": str(temporary), "LC_ALL": "C.UTF-8",
                     "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
         self.env.pop("TF_CONFIG", None)
 
