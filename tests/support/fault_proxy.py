@@ -21,6 +21,7 @@ import json
 import pathlib
 import ssl
 import threading
+import time
 import urllib.parse
 
 KINDS = ("kill before", "kill stored", "kill answered", "lose", "500 before", "500 stored", "409", "429", "410 on watches",
@@ -37,6 +38,8 @@ class Write:
     digest: str  # of the body
     status: int | None = None  # what the operator was told; None: nothing, or not yet
     version: str = ""  # of what was stored
+    uid: str = ""
+    at: float = dataclasses.field(default_factory=time.monotonic)
 
 
 @dataclasses.dataclass
@@ -263,7 +266,10 @@ class FaultProxy:
             extra = f"Retry-After: {self.retry_after}\r\n" if status == 429 else ""
         else:
             status, out, extra = await self.forward(*request)
-            write.version = json.loads(out).get("metadata", {}).get("resourceVersion", "") if status < 300 else ""
+            if status < 300:
+                stored = json.loads(out)
+                write.version = stored.get("metadata", {}).get("resourceVersion", "")
+                write.uid = stored.get("metadata", {}).get("uid") or stored.get("details", {}).get("uid", "")
         if kind == "500 stored":
             status, out = 500, json.dumps(failure(500, "InternalError", "made by the test")).encode()
         if kind == "kill stored":

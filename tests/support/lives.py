@@ -50,6 +50,8 @@ class Witness:
         self.made = collections.defaultdict(set)  # (namespace, "pods/a-worker-0"): UIDs
         self.gone = collections.defaultdict(set)
         self.last_change = collections.defaultdict(float)  # by namespace
+        self.pods_seen = collections.defaultdict(list)  # by namespace: (when, what)
+        self.robbed = set()  # namespaces where the server deleted a pod for another (docs/test-cluster.md)
         self.still = set()  # namespaces without a node: pods stay as they are
         self.hands = concurrent.futures.ThreadPoolExecutor(6, "kubelet")
         self.threads = [threading.Thread(target=self.follow, args=(resource,), daemon=True) for resource in WATCHED]
@@ -96,10 +98,15 @@ class Witness:
             if kind == "DELETED":
                 known.pop((namespace, name), None)
                 self.gone[namespace, f"{resource}/{name}"].add(meta["uid"])
+                if "deletionTimestamp" not in meta and meta.get("finalizers"):
+                    self.robbed.add(namespace)
             else:
                 known[namespace, name] = thing
                 self.made[namespace, f"{resource}/{name}"].add(meta["uid"])
             self.last_change[namespace] = time.monotonic()
+            if resource == "pods":
+                state = "leaving" if "deletionTimestamp" in meta else thing["status"].get("phase")
+                self.pods_seen[namespace].append((time.monotonic(), f"{kind} {name} {meta['uid'][:8]} {state}"))
             self.changed.notify_all()
         if resource == "pods" and kind != "DELETED" and namespace not in self.still and not self.closing:
             with contextlib.suppress(RuntimeError):  # closed meanwhile
@@ -340,7 +347,10 @@ class Life:
             time.sleep(0.1)
 
     def told(self):
-        return [f"{write.label} {write.status}" for proxy in self.proxies for write in proxy.writes]
+        """What operators wrote, and was answered, and what became of pods, in the order of time."""
+        lines = [(write.at, f"{number}: {write.label} {write.status} {write.uid[:8]}")
+                 for number, proxy in enumerate(self.proxies) for write in proxy.writes] + self.witness.pods_seen[self.namespace]
+        return [f"{at - min(lines)[0]:.3f} {line}" for at, line in sorted(lines)]
 
     def violations(self):
         return [line for proxy in self.proxies for line in proxy.violations]
