@@ -26,7 +26,9 @@ class Steps(tf.compat.v1.train.SessionRunHook):
 
     def after_run(self, run_context, run_values):
         self.count += 1
-        STEPS.write_text(str(self.count))
+        part = STEPS.with_suffix(".part")
+        part.write_text(str(self.count))
+        part.replace(STEPS)  # never read half
         time.sleep(float(pathlib.Path("pace").read_text()))
 
 

@@ -32,7 +32,7 @@ class Scaled:
     def steps(self, replica):
         path = self.yard.home / f"steps-{replica}"
         if path.exists():
-            return int(path.read_text() or 0)
+            return int(path.read_text())
         return self.run.log(replica).count("\nsteps on")
 
     def wait_for_steps(self, *replicas, more):
