@@ -31,8 +31,7 @@ using base::Duration;
 using base::Time;
 using namespace std::chrono_literals;
 
-constexpr Duration kTell = 5s;        // a trouble that lasts this long is told
-constexpr Duration kPatience = 2min;  // with a cluster that does not answer
+constexpr Duration kTell = 5s;  // a trouble that lasts this long is told
 constexpr int kExitStopped = 65;
 
 class Attendance : private Scene {
@@ -118,7 +117,7 @@ Attendance::Over Attendance::Look(Time now) {
   ReadLogs(now);
   Tell(now);
   if (leave_) return Over::kLeft;
-  if (!follow_.trouble().empty() && now - trouble_since_ > kPatience) return Over::kLost;
+  if (!follow_.trouble().empty() && now - trouble_since_ > kAwayTooLong) return Over::kLost;
   if (!follow_.synced()) return Over::kNo;
   if (!follow_.job()) return seen_ || now - began_ > kTell ? Over::kDeleted : Over::kNo;
   return follow_.over() && logs_.ended(follow_.pods()) ? Over::kEnded : Over::kNo;

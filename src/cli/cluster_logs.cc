@@ -19,8 +19,6 @@ using base::Time;
 using namespace std::chrono_literals;
 
 constexpr base::Duration kMoment = 200ms;
-// A cluster that is away longer than this is told, and not waited for any more.
-constexpr base::Duration kPatience = 2min;
 
 std::optional<int64_t> SecondsSince(std::optional<Time> since) {
   if (!since) return std::nullopt;
@@ -51,7 +49,7 @@ class FollowedLogs : public LogSource {
       trouble_since_.reset();
     } else if (!trouble_since_) {
       trouble_since_ = io::Now();
-    } else if (out.empty() && io::Now() - *trouble_since_ > kPatience) {
+    } else if (out.empty() && io::Now() - *trouble_since_ > kAwayTooLong) {
       return std::unexpected(Error(ErrorKind::kUnavailable, follow_.trouble()));
     }
     const bool over = follow_.over() || (follow_.synced() && !follow_.job());

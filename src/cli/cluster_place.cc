@@ -35,8 +35,6 @@ using namespace std::chrono_literals;
 
 // Whoever keeps a job answers a wish within seconds; after this long, nobody does.
 constexpr base::Duration kHeededWithin = 60s;
-// A cluster that is away longer than this is told, and not waited for any more.
-constexpr base::Duration kPatience = 2min;
 
 std::string JobPath(const std::string& name_space, const std::string& name = "") {
   return kube::Path(api::kApiVersion, "tfjobs", name_space, name);
@@ -211,7 +209,7 @@ class JobThere : public PlacedJob {
       if (Interrupted()) return false;
       if (follow.trouble().empty()) {
         trouble.reset();
-      } else if (now - trouble.value_or(now) > kPatience) {
+      } else if (now - trouble.value_or(now) > kAwayTooLong) {
         return std::unexpected(Error(ErrorKind::kUnavailable, follow.trouble()));
       } else if (!trouble) {
         trouble = now;

@@ -22,6 +22,9 @@
 
 namespace cli {
 
+// A cluster that is away longer than this is told, and not waited for any more.
+inline constexpr base::Duration kAwayTooLong = std::chrono::minutes(2);
+
 class JobFollow {
  public:
   // Jobs are behind one door, pods behind another: they may be kept in different ways.

@@ -54,13 +54,15 @@ def story(life):
 
 
 def judge(life, name, reference):
-    """Lives it through. Nothing, or what is wrong with how it ended: lines. A life that the server itself disturbed is not judged."""
+    """Lives it through. Nothing, or what is wrong with how it ended: lines. How a life ends that the server itself disturbed is not judged."""
     try:
         WORKLOADS[name](life)
         wrong = life.becomes(reference.outcome, QUIET).differences(reference.outcome) + life.violations()
     except AssertionError as error:
         wrong = [str(error)]
-    return wrong and life.namespace not in life.witness.robbed and wrong + story(life)
+    if life.namespace in life.witness.robbed:
+        wrong = life.violations()
+    return wrong and wrong + story(life)
 
 
 def choose(count, references, kinds):
