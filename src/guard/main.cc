@@ -1,8 +1,9 @@
 // trainyard-guard: runs one replica and lets nothing of it survive.
 //
-//   trainyard-guard --record FILE [--cgroup DIR]... [--leaf DIR] [--memory-limit BYTES [--poll]]
+//   trainyard-guard --record FILE [--cgroup DIR]... [--memory-limit BYTES [--poll]]
 //                   [--descriptors N] [--mount FROM TO]... -- PROGRAM [ARG]...
 //   trainyard-guard --check --mount FROM TO...
+//   trainyard-guard --leaf DIR
 //
 // The supervisor starts one guard a replica; the guard starts the program. Descriptor 3 is a socket
 // to the supervisor. The guard is the subreaper of the program: whatever the program starts, in
@@ -25,7 +26,8 @@
 //   ended status=<wait status> when=<microseconds> stopped=<0|1> lost=<0|1|2> oom=<0|1>
 //   peak=<bytes>
 //
-// With --check it only tries the mounts: exit status 0, or 1 with a line that says why not.
+// With --check it only tries the mounts: exit status 0, or 1 with a line that says why not. With
+// --leaf it runs no program: it removes the supervisor's own cgroup after use (leaf.h).
 //
 // Linked statically without iostreams or allocation in the loop: one guard costs a few hundred
 // kilobytes.
@@ -36,7 +38,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
-#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,6 +51,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "leaf.h"
 #include "mounts.h"
 
 namespace {
@@ -66,7 +68,7 @@ struct Options {
   const char* record = nullptr;
   const char* cgroups[kMaxCgroups] = {};
   int cgroup_count = 0;
-  const char* leaf = nullptr;  // the cgroup that the supervisor made for itself and us
+  const char* leaf = nullptr;  // the supervisor's own cgroup
   long long memory_limit = 0;
   bool poll_memory = false;
   unsigned long long descriptors = 0;  // the program's soft limit; 0: ours
@@ -118,7 +120,8 @@ Options Parse(int argc, char** argv) {
       exit(2);
     }
   }
-  if (!options.check && (!options.record || !options.program || !options.program[0])) {
+  if (!options.check && !options.leaf &&
+      (!options.record || !options.program || !options.program[0])) {
     fprintf(stderr, "trainyard-guard: started by trainyard, not by hand\n");
     exit(2);
   }
@@ -261,21 +264,6 @@ void RemoveCgroups(const Options& options) {
       poll(nullptr, 0, 10);
     }
   }
-}
-
-// A supervisor that was killed could not leave its leaf. Each guard leaves it, and the last one can
-// remove it; by then nothing lives that a limit is for.
-void LeaveLeaf(const char* leaf) {
-  for (const auto& [file, text] :
-       {std::pair{"cgroup.subtree_control", "-memory -cpu"}, std::pair{"cgroup.procs", "0"}}) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/../%s", leaf, file);
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)!write(fd, text, strlen(text));
-    close(fd);
-  }
-  rmdir(leaf);
 }
 
 // ---- The program
@@ -471,13 +459,12 @@ void EndOrphans(const Options& options) {
 }
 
 // Waits for the guard, and ends what it leaves behind if it was killed.
-int Keep(const Options& options, int supervisor, int guard) {
+int Keep(const Options& options, int guard) {
   close(kControl);  // so that its end is the guard's
   int status = 0;
   while (waitpid(guard, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status)) EndOrphans(options);
-  if (options.leaf && getppid() != supervisor) LeaveLeaf(options.leaf);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 
@@ -490,12 +477,15 @@ int main(int argc, char** argv) {
     if (why) printf("%s\n", why);
     return why ? 1 : 0;
   }
-  const int supervisor = getppid();
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
   // The terminal's signals are the supervisor's to handle; ours come through the socket.
   sigset_t blocked;
   sigfillset(&blocked);
   sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  if (options.leaf) {
+    guard::RemoveLeafAfterUse(options.leaf, kControl);
+    return 0;
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   fcntl(kControl, F_SETFD, FD_CLOEXEC);
   fcntl(kJobLock, F_SETFD, FD_CLOEXEC);
 
@@ -505,5 +495,5 @@ int main(int argc, char** argv) {
     dprintf(kControl, "failed fork: %s\n", strerror(errno));
     return 2;
   }
-  return guard == 0 ? Guard(options, keeper) : Keep(options, supervisor, guard);
+  return guard == 0 ? Guard(options, keeper) : Keep(options, guard);
 }

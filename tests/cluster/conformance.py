@@ -29,7 +29,7 @@ class Model:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(150)
 
     def command(self, **command):
         self.process.stdin.write(json.dumps(command) + "\n")

@@ -82,7 +82,7 @@ def test_jobs_of_other_kinds_are_not_left_alone(theirs, yard):
     asked = wait_for(lambda: theirs.api.get(kubeflow.DEPLOYMENT)["spec"]["template"]["spec"]["containers"][0].get("args"), "flags")
     assert "--enable-scheme=pytorchjob" in asked and "--enable-scheme=tfjob" not in asked
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=150)
     assert "restart without TFJob: Deployment kubeflow/training-operator" in out
     assert process.returncode == 130 and "everything is as it was before" in err, err
     undone(theirs, before)
@@ -109,7 +109,7 @@ def test_what_does_not_come_to_an_end_is_undone(theirs, yard, interrupt):
     assert theirs.pods("kubeflow") == []
     if interrupt:
         process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=150)
     assert "take over: 2 live TFJobs; no pod is restarted" in out
     assert process.returncode == (128 + signal.SIGTERM if interrupt else 69), err
     assert ("interrupted" if interrupt else "Deployment trainyard-system/trainyard-operator to be ready") in err

@@ -29,13 +29,13 @@ def test_the_curves_of_a_job_are_shown_until_ctrl_c_though_its_pod_is_lost(there
     there.kubectl("delete", "pods", "-l", "app.kubernetes.io/name=one-board")
     there.cluster.wait(lambda: board.runs() == {"one"}, "another pod has its place", 60)
     board.process.send_signal(signal.SIGINT)
-    assert board.process.wait(30) == 0, board.process.stderr.read()
+    assert board.process.wait(150) == 0, board.process.stderr.read()
     there.cluster.wait(lambda: objects(there) == [], "nothing is left")
 
     # One that is kept goes with its job.
     board = Board(there, "one", "--keep")
     board.process.send_signal(signal.SIGINT)
-    assert board.process.wait(30) == 0
+    assert board.process.wait(150) == 0
     assert len(objects(there)) == 3
     there.run("delete", "one", "--with-output")
     there.cluster.wait(lambda: objects(there) == [], "nothing is left")

@@ -63,7 +63,7 @@ def test_a_model_is_served_until_ctrl_c_though_its_pod_is_lost(there):
     there.kubectl("delete", "pods", "-l", "app.kubernetes.io/name=doubles-serve")
     there.cluster.wait(lambda: predict(found[1]) == [3.0, 4.0], "another pod has its place", 60)
     serve.send_signal(signal.SIGINT)
-    assert serve.wait(30) == 0, serve.stderr.read()
+    assert serve.wait(150) == 0, serve.stderr.read()
     there.cluster.wait(lambda: objects(there) == [], "nothing is left")
 
     # Left there, with a name for others, until the job goes.

@@ -83,7 +83,7 @@ class Spawner:
 
     def run(self, *words, status=0, **options):
         process = self.start(*words, **options)
-        out, self.err = process.communicate(timeout=120)
+        out, self.err = process.communicate(timeout=150)
         assert process.returncode == status, f"exit {process.returncode}\n{out}\n{self.err}"
         return out
 
@@ -286,7 +286,7 @@ def test_ctrl_c_takes_back_what_was_made(spawner):
     process = spawner.start("-w", 300, "--pod-file", "parked.yaml", "train.py")
     wait_for(lambda: len(spawner.list("services")) > 5, "it is under way")
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=150)
     assert (process.returncode, out) == (130, "")
     assert err == "trainyard: interrupted; what had been made is taken back\n"
     assert spawner.objects() == {}

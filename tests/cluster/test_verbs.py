@@ -98,7 +98,7 @@ def test_every_verb_on_a_job_that_runs(there):
     there.cluster.wait(lambda: len(there.pods("stays")) == 1, "one pod is left")
 
     assert there.run("suspend") == "stays suspended\n"
-    assert job.communicate(timeout=30)[0].splitlines()[-3].startswith("✗ stays suspended")
+    assert job.communicate(timeout=150)[0].splitlines()[-3].startswith("✗ stays suspended")
     assert job.returncode == 65
     assert there.pods("stays") == {}
 

@@ -185,7 +185,7 @@ def test_two_at_once_are_both_answered(yard, verb):
     run = yard.start("run", yard.staying())
     yard.up("worker-0", "worker-1")
     both = [yard.start(verb), yard.start(verb)]
-    results = sorted(process.wait(30) for process in both)
+    results = sorted(process.wait(150) for process in both)
     for process in both:
         process.communicate()
     assert results in ([0, 0], [0, 2])

@@ -83,7 +83,7 @@ def test_two_signals_in_a_row_kill_at_once_whatever_the_guard_was_doing(yard):
         yard.up("worker-0", "worker-1")
         run.send_signal(signal.SIGINT)
         run.send_signal(signal.SIGTERM)
-        out, _ = run.communicate(timeout=10)
+        out, _ = run.communicate(timeout=150)
         assert run.returncode in (130, 143)
         for file in yard.home.glob("up-*"):
             file.unlink()

@@ -128,6 +128,6 @@ def test_help_man_and_completion_are_there(yard):
 
 def test_doctor_answers(yard):
     process = yard.start("doctor")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=150)
     assert process.returncode in (0, 1, 2), err
     assert "Python" in out or "python" in out

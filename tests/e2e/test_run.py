@@ -34,7 +34,7 @@ time.sleep(600)
     (victim,) = yard.replica_pids("train-1", "worker-1")
     (peer,) = yard.replica_pids("train-1", "worker-0")
     yard.kill(victim)
-    out, _ = run.communicate(timeout=30)
+    out, _ = run.communicate(timeout=150)
     assert run.returncode == 0, out
     status = yard.status("train-1")
     assert status["restarts"] == 1
@@ -47,7 +47,7 @@ def test_ctrl_c_stops_the_job_and_says_so(yard):
     run = yard.start("run", yard.script("import time; time.sleep(600)"))
     wait_for(lambda: yard.has("train-1", "Running"), "running")
     run.send_signal(signal.SIGINT)
-    out, _ = run.communicate(timeout=30)
+    out, _ = run.communicate(timeout=150)
     assert run.returncode == 130
     assert "train-1 stopped" in out and "trainyard resume train-1" in out
 

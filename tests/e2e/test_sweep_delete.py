@@ -80,7 +80,7 @@ def test_a_running_sweep_is_not_deleted_unless_stopped(yard):
     process = running(yard)
     assert yard.refused("sweep", "delete", "two") == "two is running: trainyard sweep stop two, or use --force"
     assert yard.run("sweep", "stop", "two") == "two stopped\n"
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=150)
     assert process.returncode == 65
     assert err == "trainyard: two was stopped after 0 of 2 trials: trainyard sweep resume two\n"
     assert not yard.processes()
@@ -96,7 +96,7 @@ def test_a_running_sweep_is_not_deleted_unless_stopped(yard):
 def test_a_running_sweep_is_stopped_first_when_forced(yard):
     process = running(yard)
     assert yard.run("sweep", "delete", "two", "--force", "--json") == '{"sweep":"two","done":"deleted"}\n'
-    process.communicate(timeout=30)
+    process.communicate(timeout=150)
     assert process.returncode == 65
     assert not yard.processes() and files(yard) == []
 

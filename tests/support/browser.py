@@ -37,7 +37,7 @@ class Browser:
     def __exit__(self, *_):
         self.socket.close()
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(150)
 
     def port(self):
         file = self.home / "DevToolsActivePort"

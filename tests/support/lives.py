@@ -27,7 +27,7 @@ JOB = "a"
 ATTEMPT = "trainyard.dev/attempt"
 JOBS = "/apis/kubeflow.org/v1/namespaces/{}/tfjobs"
 WATCHED = {"pods": "/api/v1/pods", "services": "/api/v1/services", "tfjobs": "/apis/kubeflow.org/v1/tfjobs"}
-SECONDS = 60  # for any one wait of a script; a loaded machine needs a tenth of it
+SECONDS = 180  # for any one wait of a script; an idle machine needs a fiftieth of it
 # Of no meaning for what a job has come to.
 VARIABLE = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "lastUpdateTime",
             "lastTransitionTime", "startTime", "completionTime", "notBefore", "when"}

@@ -7,7 +7,7 @@ import pathlib
 import signal
 import subprocess
 
-from yard import wait_for
+from yard import proc_file, wait_for
 
 PYTHONS = {"2.15": os.environ.get("TRAINYARD_TEST_PYTHON_215"), "2.21": os.environ.get("TRAINYARD_TEST_PYTHON_221")}
 
@@ -33,7 +33,7 @@ class Served:
     def __exit__(self, kind, *_):
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(30)
+            self.process.wait(150)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -80,9 +80,9 @@ class Served:
 
     def runtimes(self):
         """Pids of the runtime processes."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/children")
-        pids = {int(pid) for path in children for pid in path.read_text().split()}
-        return sorted(pid for pid in pids if b"trainyard-runtime" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+        threads = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*")
+        pids = {int(pid) for thread in threads for pid in proc_file(self.process.pid, f"task/{thread.name}/children").split()}
+        return sorted(pid for pid in pids if b"trainyard-runtime" in proc_file(pid, "cmdline"))
 
     def resident(self):
         """Bytes of memory of the server itself."""

@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from yard import ROOT, alive, wait_for
+from yard import ROOT, alive, proc_file, wait_for
 
 # Pythons with the published clients: elasticdl_api 1.0.0, which takes any error for the end of the data, and elasticai_api 1.4.2.
 PYTHONS = {version: os.environ.get(f"TRAINYARD_TEST_EDL_{version}", "") for version in ("10", "14")}
@@ -102,12 +102,8 @@ class Shards:
 
     def master_pid(self):
         for pid in self.yard.processes():
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    if any(word.endswith(b"/trainyard-master") for word in file.read().split(b"\0")):
-                        return pid
-            except (FileNotFoundError, ProcessLookupError):
-                continue
+            if any(word.endswith(b"/trainyard-master") for word in proc_file(pid, "cmdline").split(b"\0")):
+                return pid
         return None
 
     def status(self, job="train-1"):

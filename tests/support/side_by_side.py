@@ -16,7 +16,7 @@ from play_kubelet import PlayKubelet
 from snapshot import differences, phase, snapshot
 
 MAY = (".*", ".*")  # may differ, and need not
-SECONDS = 40  # for anything to come about; a loaded machine needs a tenth of it
+SECONDS = 180  # for anything to come about; an idle machine needs a fiftieth of it
 
 
 def by_label(thing):

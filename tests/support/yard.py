@@ -19,8 +19,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("TRAINYARD_BINARY", ROOT / "build/release/trainyard"))
 
 
+# A test names the seconds that an idle machine may need. It fails only after this many times as long: the machine may be
+# new, slow, or busy with the other parts of a stage.
+PATIENCE = 5
+
+
 def wait_for(condition, what, seconds=60):
     """Polls until the condition holds and returns its value."""
+    seconds *= PATIENCE
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -36,13 +42,18 @@ def write_image(target, *words, program=BINARY):
     return target
 
 
+def proc_file(pid, name):
+    """The content of /proc/PID/NAME; empty when the process has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def alive(pid):
     """Whether a process exists and is no zombie."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+    stat = proc_file(pid, "stat")
+    return bool(stat) and stat.rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
 
 
 def cgroups():
@@ -90,11 +101,11 @@ class Yard:
         """Runs the program to its end and returns its standard output; the exit status must be as said."""
         process = self.start(*words, env=env, **options)
         try:
-            out, err = process.communicate(timeout=seconds)
+            out, err = process.communicate(timeout=PATIENCE * seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            raise AssertionError(f"trainyard {words} still runs after {seconds} s\n{out}\n{err}") from None
+            raise AssertionError(f"trainyard {words} still runs after {PATIENCE * seconds} s\n{out}\n{err}") from None
         self.err = err
         assert process.returncode == status, f"exit {process.returncode}, not {status}\n{out}\n{err}"
         return out
@@ -162,11 +173,11 @@ class Yard:
     def end(self, process, status=0, seconds=30):
         """Waits for a started program and returns its output; the exit status must be as said."""
         try:
-            out, err = process.communicate(timeout=seconds)
+            out, err = process.communicate(timeout=PATIENCE * seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            raise AssertionError(f"still runs after {seconds} s\n{out}\n{err}") from None
+            raise AssertionError(f"still runs after {PATIENCE * seconds} s\n{out}\n{err}") from None
         assert process.returncode == status, f"exit {process.returncode}, not {status}\n{out}\n{err}"
         return out
 
@@ -191,12 +202,8 @@ class Yard:
         wanted = {f"TRAINYARD_JOB={job}".encode(), f"TRAINYARD_ROLE={role}".encode(), f"TRAINYARD_INDEX={index}".encode()}
         found = []
         for pid in self.processes():
-            try:
-                environ = set(pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
-                command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if wanted <= environ and b"trainyard-guard" not in command:
+            environ = set(proc_file(pid, "environ").split(b"\0"))
+            if wanted <= environ and b"trainyard-guard" not in proc_file(pid, "cmdline"):
                 found.append(pid)
         return found
 
@@ -204,30 +211,28 @@ class Yard:
         """Pids of the guard of one replica."""
         found = []
         for pid in self.processes():
-            try:
-                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except (FileNotFoundError, ProcessLookupError):  # it has just ended
-                continue
+            words = proc_file(pid, "cmdline").split(b"\0")
             if words[0].endswith(b"trainyard-guard") and f"/{job}/endings/{replica}.".encode() in words[2]:
                 found.append(pid)
         return sorted(found)
 
     def kill(self, *pids, sig=signal.SIGKILL):
         """Signals processes of this test, all of them in one go."""
-        assert set(pids) <= set(self.processes()), "not processes of this test"
-        for pid in pids:
+        ours = set(self.processes())
+        assert all(pid in ours or not alive(pid) for pid in pids), "not processes of this test"
+        for pid in ours.intersection(pids):
             try:
                 os.kill(pid, sig)
-            except ProcessLookupError:  # the end of the one before it ended this one too
+            except ProcessLookupError:  # it has just ended, perhaps because of the one before it
                 pass
 
     def close(self):
         """Nothing may be left; what is left is ended all the same."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 5 * PATIENCE
         while (self.processes() or self.leftovers()) and time.monotonic() < deadline:
             time.sleep(0.05)
         left = self.processes()
-        commands = [pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ") for pid in left if alive(pid)]
+        commands = [proc_file(pid, "cmdline").replace(b"\0", b" ") for pid in left if alive(pid)]
         for pid in left:
             if alive(pid):
                 os.kill(pid, signal.SIGKILL)

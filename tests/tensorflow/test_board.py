@@ -26,7 +26,7 @@ def test_every_job_is_a_run_those_to_come_as_well_and_nothing_stays(yard):
     train("two")
     board.wait_for_runs("one", "two")
     board.process.send_signal(signal.SIGINT)
-    assert board.process.wait(30) == 0
+    assert board.process.wait(150) == 0
 
     # Killed, it takes TensorBoard and its links with it; the port it had may be taken.
     with socket.socket() as taken:
@@ -48,7 +48,7 @@ def test_a_sweep_has_a_run_for_each_trial(yard):
     board.wait_for_runs("both/000-rate=1/tensorboard", "both/001-rate=2/tensorboard")
     assert board.losses("both/001-rate=2/tensorboard")[0] == (0, 2.0)
     board.process.send_signal(signal.SIGINT)
-    assert board.process.wait(30) == 0
+    assert board.process.wait(150) == 0
 
 
 def test_what_cannot_be_shown_is_refused(yard):

@@ -7,19 +7,15 @@ import pytest
 
 import tally
 from conftest import PYTHONS, SOAK
-from yard import ROOT, wait_for
+from yard import ROOT, proc_file, wait_for
 
 EVERY_TIME = "every record was trained 3 times"
 
 
 def master_of(yard):
     for pid in yard.processes():
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if file.read().split(b"\0")[0].endswith(b"trainyard-master"):
-                    return pid
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+        if proc_file(pid, "cmdline").split(b"\0")[0].endswith(b"trainyard-master"):
+            return pid
     return None
 
 

@@ -1,8 +1,13 @@
 """Limits where cgroup v2 is all there is: in an emulated machine, booted once for all tests of this file."""
 
+import os
+
 import pytest
 
 import machine
+
+# How often a supervisor is killed; what goes wrong there does so once in a while.
+KILLS = 200 if os.environ.get("SOAK") else 10
 
 # What the scenes have in common. A group made by `delegate` is as systemd makes one for Delegate=yes: whoever is named
 # owns it, and nobody is in it yet.
@@ -28,7 +33,7 @@ until_there() { # FILE...
 }
 
 groups() { # what Trainyard has made and not removed
-  find $cg -mindepth 1 -type d -name '*trainyard*' | sed 's/^/group /'
+  find $cg -mindepth 1 -type d -name '*trainyard*' 2>/dev/null | sed 's/^/group /'
 }
 
 until_none() { # groups; those of processes that go on ending after the one we waited for
@@ -72,11 +77,15 @@ STAYS = '[sh, -c, "touch up-$TRAINYARD_INDEX; until [ -e finish ]; do usleep 500
 # One that would wait for ever for a child that was killed.
 WAITS = '[sh, -c, "hog; until [ -e finish ]; do usleep 50000; done"]'
 
+# Ends like a killed one. After the third time the supervisor pauses for two seconds, with no replica and no guard.
+FAILS = '[sh, -c, "echo x >> tries; [ $(wc -l < tries) -lt 3 ] || touch paused; exit 137"]'
+
 FILES = {
     "bin/inside": INSIDE,
     "hog.yaml": JOB.format(name="hog", workers=1, command="[hog]", limits="memory: 64Mi"),
     "parent.yaml": JOB.format(name="parent", workers=1, command=WAITS, limits="memory: 64Mi"),
     "two.yaml": JOB.format(name="two", workers=2, command=STAYS, limits="memory: 64Mi, cpu: 500m"),
+    "fails.yaml": JOB.format(name="fails", workers=1, command=FAILS, limits="memory: 64Mi").replace("Never", "ExitCode"),
     "tiny.yaml": JOB.format(name="tiny", workers=1, command=STAYS, limits="cpu: 1m"),
 }
 
@@ -193,9 +202,46 @@ def test_a_detached_job_divides_the_group_it_was_started_in(seen):
 inside ours trainyard run -f /two.yaml & {LOOK} kill -9 $!; wait $!; status=$?
 until_none
 over $status""")
-def test_the_guards_of_a_killed_supervisor_leave_the_group_as_it_was(seen):
+def test_a_killed_supervisor_leaves_the_group_as_it_was(seen):
     assert len(lines(seen, "group")) == 3
     assert "exit 137" in seen
+    assert_as_before(seen)
+
+
+# The replicas end while their supervisor dies: a guard that counts on one order of the two leaves the group behind.
+@scene(f"""delegate ours '+memory +cpu'
+for kill in $(seq {KILLS}); do
+  rm -f up-0 up-1
+  export TRAINYARD_HOME=$PWD/state-$kill
+  inside ours trainyard run -f /two.yaml >/dev/null 2>&1 & until_there up-0 up-1
+  kill -9 $!; wait $!
+  until_none
+  groups | sed "s/^/left after kill $kill: /"
+done
+echo "killed $kill"
+over 0""")
+def test_however_often_a_supervisor_is_killed_no_group_is_left(seen):
+    assert "left after" not in seen
+    assert f"killed {KILLS}" in seen
+    assert_as_before(seen)
+
+
+@scene("""delegate ours '+memory +cpu'
+inside ours trainyard run -f /fails.yaml & until_there paused
+kill -9 $!; wait $!; status=$?
+until_none
+over $status""")
+def test_a_supervisor_that_is_killed_while_no_replica_runs_leaves_the_group_as_it_was(seen):
+    assert "exit 137" in seen
+    assert_as_before(seen)
+
+
+@scene(f"""delegate ours '+memory +cpu'
+inside ours trainyard run -f /two.yaml & until_there up-0 up-1
+kill -9 $(pgrep -f 'trainyard-guard --leaf')
+touch finish; wait $!; over $?""")
+def test_a_supervisor_whose_guard_of_the_leaf_is_killed_leaves_the_group_as_it_was(seen):
+    assert "exit 0" in seen
     assert_as_before(seen)
 
 

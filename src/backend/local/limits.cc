@@ -6,17 +6,21 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/tfjob.h"
 #include "base/quantity.h"
 #include "base/strings.h"
 #include "io/files.h"
+#include "io/process.h"
 
 namespace backend::local {
 namespace {
@@ -137,23 +141,45 @@ Result<Limits> LimitsOf(const base::Json& pod_template) {
 // leave it.
 bool Enforcer::Divide(const std::string& group, const std::string& controllers) {
   if (WriteTo(group + "/cgroup.subtree_control", controllers)) return true;
-  if (!leaf_.empty()) return false;
-  const std::string leaf = group + "/trainyard-" + std::to_string(getpid());
-  if (mkdir(leaf.c_str(), 0755) != 0) return false;
-  group_ = group;
-  leaf_ = leaf;
-  if (WriteTo(leaf + "/cgroup.procs", "0") &&
-      WriteTo(group + "/cgroup.subtree_control", controllers)) {
-    return true;
-  }
+  if (!leaf_.empty() || !EnterLeaf(group)) return false;
+  if (WriteTo(group + "/cgroup.subtree_control", controllers)) return true;
   LeaveLeaf();
   return false;
 }
 
-// A group that held us had no controllers for children, so all there are now are by us.
+Result<> Enforcer::EnterLeaf(const std::string& group) {
+  const std::string leaf = group + "/trainyard-" + std::to_string(getpid());
+  const std::string guard = TRY(io::HelperProgram("trainyard-guard"));
+  const io::Fd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return base::FromErrno("socketpair", errno);
+  }
+  leaf_control_ = io::Fd(pair[0]);
+  const io::Fd guard_end(pair[1]);
+  if (mkdir(leaf.c_str(), 0755) != 0) return base::FromErrno("create " + leaf, errno);
+  group_ = group;
+  leaf_ = leaf;
+  auto started = WriteTo(leaf + "/cgroup.procs", "0") ? io::Start({.argv = {guard, "--leaf", leaf},
+                                                                   .env = {},
+                                                                   .output = null.get(),
+                                                                   .extra = {guard_end.get()}})
+                                                      : base::FromErrno("enter " + leaf, errno);
+  if (!started) {
+    LeaveLeaf();
+    return std::unexpected(std::move(started).error());
+  }
+  leaf_guard_ = *started;
+  return {};
+}
+
+// A group that held us had no controllers for children, so all there are now are by us. The guard
+// of the leaf lives in it and removes it, unless somebody has killed that guard.
 void Enforcer::LeaveLeaf() {
   WriteTo(group_ + "/cgroup.subtree_control", "-memory -cpu");
   WriteTo(group_ + "/cgroup.procs", "0");
+  leaf_control_.reset();
+  if (leaf_guard_) waitpid(std::exchange(leaf_guard_, 0), nullptr, 0);
   rmdir(leaf_.c_str());
   group_.clear();
   leaf_.clear();

@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "base/json.h"
 #include "base/result.h"
+#include "io/files.h"
 
 namespace backend::local {
 
@@ -37,9 +40,9 @@ struct Enforcement {
 // In cgroup v2 a group that holds processes cannot divide its resources among children. So a
 // supervisor that was given a group of its own (systemd-run --scope -p Delegate=yes) moves into a
 // leaf of it, trainyard-PID, where its guards are too, and replicas get groups beside that. The
-// leaf lives as long as the Enforcer: its end moves us back and leaves the group as it was found.
-// When the supervisor is killed, its guards do that (`leaf` below). A group with other processes in
-// it is not ours to divide.
+// leaf lives as long as the Enforcer, whose end leaves the group as it was found. When the
+// supervisor is killed, a process of its own does that (guard/leaf.h). A group with other processes
+// in it is not ours to divide.
 class Enforcer {
  public:
   Enforcer() = default;
@@ -52,16 +55,19 @@ class Enforcer {
   // (for tests and doctor). Memory counts for more: where no means does both, CPU goes unlimited.
   Enforcement Enforce(const Limits& limits, const std::string& name);
 
-  // The leaf we live in; empty: none.
-  const std::string& leaf() const { return leaf_; }
+  // The process that removes the leaf, a child of this one; 0: none.
+  pid_t leaf_guard() const { return leaf_guard_; }
 
  private:
   std::optional<Enforcement> TryV2(const Limits& limits, const std::string& name);
   bool Divide(const std::string& group, const std::string& controllers);
+  base::Result<> EnterLeaf(const std::string& group);
   void LeaveLeaf();
 
   std::string group_;  // that we were started in and have left for leaf_
   std::string leaf_;
+  pid_t leaf_guard_ = 0;
+  io::Fd leaf_control_;  // closed: the leaf is not needed any more
 };
 
 // Kills what is left in these cgroups and removes them: those of a guard that could not.

@@ -299,9 +299,6 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   for (const std::string& cgroup : enforcement.cgroups) {
     spawn.argv.insert(spawn.argv.end(), {"--cgroup", cgroup});
   }
-  if (!enforcer_.leaf().empty()) {
-    spawn.argv.insert(spawn.argv.end(), {"--leaf", enforcer_.leaf()});
-  }
   if (enforcement.poll_memory) {
     spawn.argv.insert(
         spawn.argv.end(),
@@ -397,7 +394,7 @@ void LocalBackend::End(Incarnation& incarnation, core::Ending ending) {
 // Children of ours that are no guards came from a killed guard. Killed until none is left: what
 // they started comes to us when they die.
 void LocalBackend::KillOrphans() {
-  std::unordered_set<pid_t> guards = {spared_};
+  std::unordered_set<pid_t> guards = {spared_, enforcer_.leaf_guard()};
   for (const auto& [key, incarnation] : incarnations_) {
     if (incarnation.guard) guards.insert(incarnation.guard);
   }
