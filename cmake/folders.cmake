@@ -4,11 +4,15 @@
 # others. A header of another folder is found only if that folder's library is named in LINKS, so an include
 # against the arrows of ARCHITECTURE.md does not compile.
 
-# trainyard_folder(NAME [DIR path/below/src] [LINKS folder...] [USES third-party-target...] [TESTS_LINK folder...])
+# The targets `unit_tests` and `thread_tests` build the tests with these labels and nothing else.
+add_custom_target(unit_tests)
+add_custom_target(thread_tests)
+
+# trainyard_folder(NAME [THREADS] [DIR path/below/src] [LINKS folder...] [USES third-party-target...] [TESTS_LINK folder...])
 # Sources are all *.cc of the folder but tests (*_test.cc), which become the executable NAME_test; that one links what
-# TESTS_LINK names as well.
+# TESTS_LINK names as well. THREADS: the folder's code or its tests start threads, so the tests also run under thread checks.
 function(trainyard_folder name)
-  cmake_parse_arguments(F "" "DIR" "LINKS;USES;TESTS_LINK" ${ARGN})
+  cmake_parse_arguments(F "THREADS" "DIR" "LINKS;USES;TESTS_LINK" ${ARGN})
   if(NOT F_DIR)
     set(F_DIR ${name})
   endif()
@@ -39,18 +43,27 @@ function(trainyard_folder name)
 
   if(tests)
     trainyard_test(${name}_test SOURCES ${tests} LINKS ${name} ${F_TESTS_LINK})
+    if(F_THREADS)
+      set_property(TEST ${name}_test APPEND PROPERTY LABELS thread)
+      add_dependencies(thread_tests ${name}_test)
+    endif()
   endif()
 endfunction()
 
-# trainyard_test(NAME SOURCES ... LINKS ...): one GoogleTest executable, one ctest entry.
+# trainyard_test(NAME [LABEL label] SOURCES ... LINKS ...): one GoogleTest executable, one ctest entry, labeled `unit` by default.
 function(trainyard_test name)
-  cmake_parse_arguments(T "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(T "" "LABEL" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE ${T_LINKS} GTest::gtest GTest::gtest_main)
   # Relative, so that a compiler cache serves every checkout.
   target_compile_definitions(${name} PRIVATE TESTDATA="tests/data")
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS unit)
+  if(T_LABEL)
+    set_tests_properties(${name} PROPERTIES LABELS ${T_LABEL})
+  else()
+    set_tests_properties(${name} PROPERTIES LABELS unit)
+    add_dependencies(unit_tests ${name})
+  endif()
 endfunction()
 
 # trainyard_embed(NAME FILE...): a library that has the bytes of these files of the project, as they are when it is built.
