@@ -29,6 +29,13 @@ int Say(const Args& args, const PlacedJob& job, const std::string& words) {
   return 0;
 }
 
+// What became of a job that was to be suspended or stopped: it may have finished just before.
+int SayOver(const Args& args, PlacedJob& job, const std::string& words) {
+  const auto standing = job.Look();
+  const bool succeeded = standing && api::Has(standing->job.status, "Succeeded");
+  return Say(args, job, succeeded ? "succeeded before it could be " + words : words);
+}
+
 // Whether the job would still have somebody to train with this many replicas of a role.
 Result<> CheckScale(api::Job job, api::Role role, int32_t count) {
   if (!job.spec.replicas.contains(role)) {
@@ -97,7 +104,7 @@ int SuspendCommand(const Args& args) {
     return {};
   }();
   if (!done) return Fail(done.error());
-  return Say(args, *found->job, "suspended");
+  return SayOver(args, *found->job, "suspended");
 }
 
 int StopCommand(const Args& args) {
@@ -108,7 +115,7 @@ int StopCommand(const Args& args) {
   if (api::IsTerminal(standing->job.status) && !standing->alive)
     return Refuse(found->job->name() + " has ended already");
   if (auto done = StopAndWait(*found->job); !done) return Fail(done.error());
-  return Say(args, *found->job, "stopped");
+  return SayOver(args, *found->job, "stopped");
 }
 
 int DeleteCommand(const Args& args) {

@@ -90,6 +90,9 @@ class Supervisor {
   int Run();
 
  private:
+  backend::Backend& World() {
+    return elastic_ ? static_cast<backend::Backend&>(*elastic_) : *world_;
+  }
   void SetUp();
   void Loop();
   void TakeTurn(Time now);
@@ -192,8 +195,7 @@ void Supervisor::Loop() {
 void Supervisor::TakeTurn(Time now) {
   turn_now_ = false;
   const int32_t attempt = job_.status.attempt;
-  backend::Backend& world = elastic_ ? static_cast<backend::Backend&>(*elastic_) : *world_;
-  const controller::Turn turn = controller::Step(world, job_, policy_, now);
+  const controller::Turn turn = controller::Step(World(), job_, policy_, now);
   look_again_ = turn.look_again;
   if (turn.error) {
     if (turn.error->text() != last_error_) display_.Say(turn.error->text());
@@ -279,14 +281,17 @@ void Supervisor::HandleSignal(int signal) {
   StopJob(signal == SIGINT ? "Ctrl-C" : fmt::format("SIG{}", sigabbrev_np(signal)));
 }
 
+// A job that has finished by now has succeeded; the core decides that.
 void Supervisor::StopJob(const std::string& by) {
   if (api::IsTerminal(job_.status)) return EndReplicas(true);  // those that take their time to end
-  const api::JobStatus status = core::Stopped(job_, by, io::Now());
-  if (auto published = world_->Publish(job_, status, {{false, "TFJobStopped", "stopped by " + by}});
-      !published) {
+  api::Job wished = job_;
+  wished.extensions.stopped_by = by;
+  const core::Decision decision =
+      core::Reconcile(wished, World().Observe(job_), policy_, io::Now());
+  if (auto published = world_->Publish(job_, decision.status, decision.events); !published) {
     display_.Say(published.error().text());
   }
-  job_.status = status;
+  job_.status = decision.status;
   turn_now_ = true;
 }
 

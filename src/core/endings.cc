@@ -6,7 +6,8 @@ namespace core {
 
 bool IsAwaited(const api::Job& job, const api::JobStatus& published, const ReplicaState& replica) {
   if (api::IsTerminal(published) || published.completed.contains(replica.id)) return false;
-  // A suspended job asks nothing of its old replicas, and its resumption begins new attempts.
+  // A suspended job may miss the endings of its old replicas: it asks no more of them than whether
+  // they had finished when they were last seen, and its resumption begins new attempts.
   if (api::Has(published, "Suspended")) return false;
   return View{job, published, {}, {}}.IsCurrent(replica);
 }

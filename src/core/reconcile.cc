@@ -1,6 +1,7 @@
-// One pass over a job, in the order: remember what ended well, is it a success, is it past a limit,
-// has its shape changed, has anything failed, what is to be stopped, what started. Success comes
-// first: work that is done is not done again because somebody changed the job a moment later.
+// One pass over a job, in the order: remember what ended well, is it a success, is it suspended, is
+// it past a limit, has its shape changed, has anything failed, what is to be stopped, what started.
+// Success comes first: work that is done is not done again because somebody changed, suspended or
+// stopped the job a moment later.
 //
 // The status is changed first and the actions are derived from it at the end, from nothing but
 // (status, observed). So whoever publishes the status and dies finds the same actions again in the
@@ -52,7 +53,14 @@ Decision Pass::Run() {
     Set("Created", "TFJobCreated", fmt::format("TFJob {} is created.", Name()));
   }
   if (!api::IsTerminal(status_) || (BUG(kTerminalNotFinal) && api::Has(status_, "Failed"))) {
-    if (job_.spec.run_policy.suspend && !BUG(kIgnoreSuspend)) {
+    if (status_.shape.empty() && status_.attempt == 0) TakeUpAttempts();
+    ForgetOutOfRange();
+    RememberEndings();
+    if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
+    const bool suspend = job_.spec.run_policy.suspend && !BUG(kIgnoreSuspend);
+    if (IsSuccess(job_, status_, view_.Excused()) && !(suspend && BUG(kSuspendBeatsSuccess))) {
+      Succeed();
+    } else if (suspend) {
       Suspend();
     } else {
       Judge();
@@ -80,16 +88,10 @@ void Pass::LookAgain(Time time) {
 }
 
 void Pass::Judge() {
-  if (status_.shape.empty() && status_.attempt == 0) TakeUpAttempts();
   FindMissed();
   if (api::Has(status_, "Suspended")) Resume();
   if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
-  ForgetOutOfRange();
-  RememberEndings();
-  if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
-  if (IsSuccess(job_, status_, view_.Excused())) {
-    Succeed();
-  } else if (!PastDeadline() && !PastRestartsInPlace() && !DataIsLost()) {
+  if (!PastDeadline() && !PastRestartsInPlace() && !DataIsLost()) {
     Reshape();
     JudgeFailures();
     if (!api::IsTerminal(status_)) CheckStartDeadline();
@@ -268,6 +270,8 @@ void Pass::Succeed() {
   Set("Succeeded", "TFJobSucceeded", message);
   Emit(false, "TFJobSucceeded", message);
   status_.completion_time = std::chrono::floor<std::chrono::seconds>(now_);
+  if (!status_.start_time) status_.start_time = status_.completion_time;
+  Count();
   api::Job now_is = job_;
   now_is.status = status_;
   status_.verdict = SucceededBecause(now_is);
@@ -300,6 +304,10 @@ Decision Reconcile(const api::Job& job, const Observed& observed, const Policy& 
   if (!heeded) return Pass(job, observed, policy, now).Run();
   api::Job changed = job;
   changed.status = heeded->status;
+  if (WasStopped(changed.status) && !api::IsTerminal(job.status)) {
+    Decision decision = Pass(job, observed, policy, now).Run();
+    if (api::Has(decision.status, "Succeeded")) return decision;
+  }
   Decision decision = Pass(changed, observed, policy, now).Run();
   decision.events.insert(decision.events.begin(), heeded->events.begin(), heeded->events.end());
   return decision;

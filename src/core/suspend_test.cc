@@ -102,6 +102,51 @@ TEST(Suspend, HasNoEffectOnAFinishedJob) {
   EXPECT_EQ(Suspend(world, true), final);
 }
 
+TEST(Suspend, AJobThatFinishesInTheSamePassSucceeds) {
+  World world(MakeJob({.worker = 2}));
+  world.Settle().After(1min).End(kWorker0, 0);
+  EXPECT_EQ(ConditionsOf(Suspend(world, true)), "Created Running- Succeeded");
+  const api::JobStatus final = world.job.status;
+  EXPECT_EQ(Suspend(world, false), final);
+  EXPECT_FALSE(world.Live().contains(kWorker0));
+}
+
+// The ending and the deletion cross: the replica finishes before it receives SIGTERM.
+TEST(Suspend, AJobThatFinishesWhileItIsBeingSuspendedSucceeds) {
+  World world(MakeJob({.worker = 2}));
+  world.job.spec.success_policy = api::SuccessPolicy::kAllWorkers;
+  world.Settle().After(1min);
+  world.job.spec.run_policy.suspend = true;
+  world.Pass(/*perform=*/false);
+  EXPECT_TRUE(api::Has(world.job.status, "Suspended"));
+  world.End(kWorker0, 0).Pass(/*perform=*/false);
+  world.Vanish(kWorker0).End(kWorker1, 0).Pass();
+  EXPECT_EQ(ConditionsOf(world.job.status), "Created Running- Suspended- Succeeded");
+}
+
+// The controller was away while the job finished, was suspended and was resumed.
+TEST(Suspend, AResumedJobWhoseOldReplicasHadFinishedSucceeds) {
+  World world(MakeJob({.worker = 2}));
+  world.Settle().After(1min);
+  world.job.spec.run_policy.suspend = true;
+  world.Pass(/*perform=*/false);
+  world.End(kWorker0, 0);
+  world.job.spec.run_policy.suspend = false;
+  world.Settle();
+  EXPECT_TRUE(api::Has(world.job.status, "Succeeded"));
+  EXPECT_EQ(world.job.status.attempt, 0);
+}
+
+TEST(Suspend, AReplicaThatExitsWithZeroBecauseItIsStoppedHasNotFinished) {
+  World world(MakeJob({.worker = 2}));
+  world.Settle();
+  world.job.spec.run_policy.suspend = true;
+  world.Pass(/*perform=*/false);
+  world.End(kWorker0, 0).observed.replicas[0].ending->stopped = true;
+  world.Settle();
+  EXPECT_EQ(ConditionsOf(world.job.status), "Created Running- Suspended");
+}
+
 TEST(Suspend, NoLimitIsJudgedMeanwhile) {
   World world(MakeJob({.worker = 2}));
   world.job.spec.run_policy.backoff_limit = 0;
@@ -123,6 +168,14 @@ TEST(StoppedJob, IsFailedInNobodysFaultAndEndsWithGrace) {
   EXPECT_EQ(ActionsOf<Stop>(d),
             (std::vector{Stop{kWorker0, "worker-0@0", true}, Stop{kWorker1, "worker-1@0", true}}));
   EXPECT_TRUE(world.Settle().Live().empty());
+}
+
+TEST(StoppedJob, HasSucceededIfItsSuccessIsSeenInTheSamePass) {
+  World world(MakeJob({.worker = 2}));
+  world.Settle().After(1min).End(kWorker0, 0);
+  world.job.extensions.stopped_by = "ann";
+  EXPECT_TRUE(api::Has(world.Settle().job.status, "Succeeded"));
+  EXPECT_EQ(world.job.status.verdict->result, "succeeded");
 }
 
 TEST(StoppedJob, KeepsTheGraceOfTheSecondWhenTheFirstHasEnded) {

@@ -110,6 +110,28 @@ std::vector<Checks::Bad> Checks::BadEndings(std::optional<ReplicaId> id, int32_t
   return out;
 }
 
+bool Checks::HadFinished(const api::JobStatus& status) const {
+  const auto ended_well = [&](ReplicaId id) {
+    return std::ranges::any_of(world_.all, [&](const Incarnation& one) {
+      const int32_t attempt = UnitIn(status, id).attempt;
+      return one.state.id == id && one.state.attempt == attempt && !one.seen_live &&
+             !one.seen_gone && one.state.ending->code == 0 &&
+             one.state.ending->disruption.empty() && !one.stop_asked && !IsMisled(one) &&
+             !(world_.view().data && world_.view().data->unheard.contains({id, attempt}));
+    });
+  };
+  bool any = false;
+  for (const auto& [role, spec] : world_.stored.spec.replicas) {
+    for (int32_t i = 0; i < spec.replicas; ++i) {
+      const ReplicaId id{role, i};
+      if (!Decides(id)) continue;
+      any = true;
+      if (!status.completed.contains(id) && !Excused(id) && !ended_well(id)) return false;
+    }
+  }
+  return any;
+}
+
 // ---- What is published ----
 
 void Checks::Publishing(const api::JobStatus& after) {
@@ -133,6 +155,9 @@ void Checks::Publishing(const api::JobStatus& after) {
     CheckRaises(before, after);
   }
   if (api::Has(after, "Succeeded")) CheckSucceeded(after);
+  if (api::Has(after, "Suspended") && !api::Has(before, "Suspended") && HadFinished(before)) {
+    Found("suspended though it had finished");
+  }
 }
 
 void Checks::CheckConditions(const api::JobStatus& before, const api::JobStatus& after) {

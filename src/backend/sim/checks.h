@@ -50,6 +50,8 @@ class Checks : public Witness {
   bool Decides(api::ReplicaId id) const;
   bool Excused(api::ReplicaId id) const;
   std::set<api::ReplicaId> Coordinators() const;
+  // All that decide over the job's success had ended well when the controller last looked.
+  bool HadFinished(const api::JobStatus& status) const;
   // Who ended badly, without our asking, of this replica (nothing: of the gang) in this attempt.
   std::vector<Bad> BadEndings(std::optional<api::ReplicaId> id, int32_t attempt) const;
 

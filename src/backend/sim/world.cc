@@ -425,6 +425,7 @@ void World::WorkDone(int32_t) {
   saved_ = work;
   trained_ = true;
   if (random.Chance(30)) Schedule(What::kFault, random.Between(1ms, 3s));
+  if (random.Chance(30)) Schedule(What::kUser, random.Between(1ms, 3s));
   const std::vector<ReplicaId> drivers = Drivers();
   for (size_t i = 0; i < all.size(); ++i) {
     const Incarnation& one = all[i];
