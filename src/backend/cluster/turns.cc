@@ -132,6 +132,14 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     entry.due.reset();
   }
   const StoredJob* stored = know_.jobs.Find(key);
+  // Nothing that is known of an earlier job of this name holds for this one.
+  if (stored && entry.uid != stored->uid) {
+    entry = {.queued = entry.queued,
+             .again = entry.again,
+             .uid = stored->uid,
+             .confirmed = std::move(entry.confirmed),
+             .fresh = entry.fresh};
+  }
   const std::string uid = stored && !stored->deleting ? stored->uid : "";
   auto turn = std::make_shared<Turn>();
   turn->key = key;
@@ -166,9 +174,8 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     entry.looked = stored->version;
     return Reread(turn);
   }
-  const std::string& why = stored->invalid.empty() ? entry.refusal : stored->invalid;
-  if (!why.empty()) {
-    Refuse(turn, why);
+  if (!stored->invalid.empty() || entry.refusal.AppliesTo(*turn->job)) {
+    Refuse(turn, stored->invalid.empty() ? entry.refusal.why : stored->invalid);
     return Publish(turn);
   }
   if (turn->job->extensions.elastic && !data_) {
@@ -266,7 +273,7 @@ void Turns::GiveToMaster(const TurnPtr& turn, Entry& entry) {
                           {true, "FailedCreateMaster", "Error creating: " + error->text()});
         }
         if (WillNeverDo(error)) {
-          its.refusal = "its master: " + error->text();
+          its.refusal = {turn->job, "its master: " + error->text()};
           its.again = true;
         }
         done(std::move(error));
@@ -305,7 +312,8 @@ void Turns::TryOut(const TurnPtr& turn) {
     tryouts_.Try(
         turn->job, role, [this, turn, role, done = Part(turn)](std::optional<Error> error) {
           if (WillNeverDo(error)) {
-            entries_[turn->key].refusal = fmt::format("{}: {}", api::Name(role), error->text());
+            entries_[turn->key].refusal = {
+                turn->job, fmt::format("{}: {}", api::Name(role), error->text())};
           }
           // Whatever else keeps it from being made now may be over soon.
           done(std::nullopt);
@@ -315,9 +323,9 @@ void Turns::TryOut(const TurnPtr& turn) {
 }
 
 void Turns::TriedOut(TurnPtr turn) {
-  const std::string& refusal = entries_[turn->key].refusal;
-  if (!refusal.empty()) {
-    Refuse(turn, refusal);
+  const Refusal& refusal = entries_[turn->key].refusal;
+  if (refusal.AppliesTo(*turn->job)) {
+    Refuse(turn, refusal.why);
     return Publish(turn);
   }
   for (const auto& [role, spec] : turn->job->spec.replicas) {

@@ -58,10 +58,22 @@ class Turns {
   size_t waiting() const { return queue_.size(); }
 
  private:
+  // The server will never accept the pods of this job as it is written.
+  struct Refusal {
+    std::shared_ptr<const api::Job> job;
+    std::string why;
+    // False for another job of the same name, a corrected spec, and a job that is resumed. Compares
+    // the spec itself: a job in a ConfigMap has no generation.
+    bool AppliesTo(const api::Job& other) const {
+      return job && job->metadata.uid == other.metadata.uid && job->spec == other.spec &&
+             job->extensions.life == other.extensions.life;
+    }
+  };
   struct Entry {
     bool queued = false;
     bool busy = false;
     bool again = false;    // something changed during the turn
+    std::string uid;       // of the job that all below is about
     int32_t failures = 0;  // turns in a row
     // The job of this UID was read from, or written to, the server itself in our lifetime, so that
     // what the collection says is not from before it.
@@ -72,7 +84,7 @@ class Turns {
     kube::Version pods_at = 0, services_at = 0;
     std::optional<base::Time> behind;  // since then a server that has it cannot be found
     bool fresh = false;                // read from the server itself just now, for the next turn
-    std::string refusal;               // the server will never take its pods: why
+    Refusal refusal;
     base::Time published;
     std::optional<base::Time> due;
     Troubles troubles;

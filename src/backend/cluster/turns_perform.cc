@@ -173,7 +173,8 @@ void Turns::StartPods(TurnPtr turn) {
       }
       deeds_.CreatePod(turn->job, start->id, start->attempt,
                        [this, turn, done = Part(turn)](std::optional<Error> error) {
-                         if (WillNeverDo(error)) entries_[turn->key].refusal = error->text();
+                         if (WillNeverDo(error))
+                           entries_[turn->key].refusal = {turn->job, error->text()};
                          done(std::move(error));
                        });
     }

@@ -152,6 +152,68 @@ TEST_F(TurnsTest, OfManyJobsTheFirstOnesGoOnWhileTheLastOnesWait) {
   EXPECT_EQ(turns.waiting(), 1000 - 2 * pacer.window());
 }
 
+// The operator has tried a pod of the job, and the server has rejected it for good.
+struct RejectedJobTest : testing::WithTurns {
+  RejectedJobTest() {
+    woken = nullptr;
+    for (const char* index : {"0", "1"}) {
+      pods.Drop({"team-a", std::string("mnist-worker-") + index}, std::string("p-") + index, 1);
+    }
+    job.get_object().erase("status");
+    Rewrite(20);
+    turns.Wake(kJob);
+    Advance();
+    EXPECT_EQ(Asked(), kTried);
+    transport.Reply(422,
+                    R"({"kind":"Status","code":422,"reason":"Invalid","message":"bad image"})");
+    Advance();
+    EXPECT_EQ(Asked(), kStatusWritten);
+    EXPECT_NE(transport.asked.front().request.body.find("bad image"), std::string::npos);
+    job.get_object()["status"] =
+        kube::testing::J(transport.asked.front().request.body).at("status");
+    job.at("metadata").get_object()["resourceVersion"] = "21";
+    transport.Reply(200, base::CompactJson(job));
+    Advance();
+    EXPECT_EQ(Asked(), "");
+  }
+  // A person changes the stored job.
+  void Change(int version) {
+    Rewrite(version);
+    turns.Wake(kJob);
+    Advance();
+  }
+
+  const std::string kTried = "POST /api/v1/namespaces/team-a/pods?dryRun=All\n";
+};
+
+TEST_F(RejectedJobTest, RunsOnceItsSpecIsCorrectedAndItIsResumed) {
+  job.at("metadata").get_object()["annotations"] = JsonObject{{"trainyard.dev/life", "1"}};
+  job.at("spec").at("tfReplicaSpecs").at("Worker").get_object()["replicas"] = 1;
+  Change(22);
+  ASSERT_EQ(Asked(), kStatusWritten);
+  const Json status = kube::testing::J(transport.asked.front().request.body).at("status");
+  EXPECT_EQ(status.at("life"), 1);
+}
+
+// Whatever rejected the pod may accept it now: an admission webhook, say.
+TEST_F(RejectedJobTest, IsTriedAgainWhenItIsResumed) {
+  job.at("metadata").get_object()["annotations"] = JsonObject{{"trainyard.dev/life", "1"}};
+  Change(22);
+  EXPECT_EQ(Asked(), kStatusWritten);
+}
+
+TEST_F(RejectedJobTest, DoesNotStandInTheWayOfAnotherJobOfItsName) {
+  job.at("metadata").get_object()["uid"] = "u-2";
+  job.get_object().erase("status");
+  Change(22);
+  EXPECT_EQ(Asked(), kTried);
+}
+
+TEST_F(RejectedJobTest, IsNotTriedAgainWhileNobodyChangesIt) {
+  Change(22);
+  EXPECT_EQ(Asked(), "");
+}
+
 // kubectl delete --cascade=orphan: the owner is taken off the pods, and we hear of that first.
 TEST_F(TurnsTest, PodsWhoseJobIsGoneAreHeldByNobodyThoughTheirOwnerWentBefore) {
   JsonObject& metadata = job.at("metadata").get_object();
