@@ -145,6 +145,7 @@ int Keep(const Post& post, const api::Job& job, const Args& args) {
   Unobserved observer;
   backend::cluster::Settings settings = SettingsFrom(args);
   settings.until_end = post.store == Store::kTfJobs;
+  if (post.store == Store::kConfigMaps) settings.owner_kind = "ConfigMap";
   Operator it(post.cluster.door(post.store),
               {.settings = std::move(settings),
                .name_space = post.name_space,

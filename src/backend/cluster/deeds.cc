@@ -229,7 +229,7 @@ void Deeds::Claim(const JobPtr& job, api::ReplicaId id, const std::string& uid, 
   Ask(
       job->metadata.name_space,
       [path = PathOf(Kind::kPod, job->metadata.name_space, ReplicaName(*job, id)),
-       body = base::CompactJson(MakeClaim(*job, id, uid))] {
+       body = base::CompactJson(MakeClaim(*job, id, uid, settings_))] {
         return Request{"PATCH", path, kStrategicPatch, body};
       },
       [this, found = std::move(found)](const Json* object) {

@@ -110,7 +110,9 @@ JsonObject ElasticDlLabels(const std::string& job, std::string_view type, int32_
           {kEdlIndexLabel, std::to_string(index)}};
 }
 
-bool HoldsPods(const api::Job& job) { return !IsElasticDl(job); }
+bool HoldsPods(const api::Job& job, const Settings& settings) {
+  return !IsElasticDl(job) && settings.owner_kind == api::kKind;
+}
 
 std::string SelectorOf(const api::Job& job) {
   return fmt::format("{}={},{}={}", kJobLabel, job.metadata.name, kOperatorLabel, kOperatorName);
@@ -125,11 +127,12 @@ JsonObject OwnerReference(const api::Job& job) {
           {"uid", job.metadata.uid},        {"controller", true}, {"blockOwnerDeletion", true}};
 }
 
-Json MakeClaim(const api::Job& job, ReplicaId id, const std::string& uid) {
+Json MakeClaim(const api::Job& job, ReplicaId id, const std::string& uid,
+               const Settings& settings) {
   JsonObject metadata = {{"uid", uid},
                          {"labels", Labels(job, id)},
                          {"ownerReferences", JsonArray{OwnerReference(job)}}};
-  if (HoldsPods(job)) metadata["finalizers"] = JsonArray{Json(kFinalizer)};
+  if (HoldsPods(job, settings)) metadata["finalizers"] = JsonArray{Json(kFinalizer)};
   return JsonObject{{"metadata", std::move(metadata)}};
 }
 
@@ -151,7 +154,7 @@ Json MakePod(const api::Job& job, ReplicaId id, int32_t attempt, const Settings&
   for (auto& [key, value] : Labels(job, id)) labels[key] = value;
   if (IsMaster(job, id)) labels[kRoleLabel] = "master";
   labels[kAttemptLabel] = std::to_string(attempt);
-  if (HoldsPods(job)) ArrayAt(metadata, "finalizers").emplace_back(kFinalizer);
+  if (HoldsPods(job, settings)) ArrayAt(metadata, "finalizers").emplace_back(kFinalizer);
   metadata["ownerReferences"] = JsonArray{OwnerReference(job)};
 
   const Json* given = base::Find(pod_template, "spec");

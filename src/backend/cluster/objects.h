@@ -41,6 +41,9 @@ struct Settings {
   std::string master_image;    // of the masters that elastic jobs are given
   // We are the master that an operator has given the job to: until it has ended.
   bool until_end = false;
+  // The kind of the objects that jobs are kept in, and that own their pods: TFJob or ConfigMap.
+  // Pods with an owner of another kind belong to another controller.
+  std::string owner_kind = std::string(api::kKind);
 };
 
 // Of the pod and of the service in front of it.
@@ -49,9 +52,10 @@ std::string ReplicaName(const api::Job& job, api::ReplicaId id);
 // What ElasticDL labels a part of a job with; `type` is a role's lower name, or edl-master.
 base::JsonObject ElasticDlLabels(const std::string& job, std::string_view type, int32_t index);
 
-// Whether its pods carry our finalizer. ElasticDL's jobs go with their master, whoever deletes it:
-// nobody would be left to take it off.
-bool HoldsPods(const api::Job& job);
+// Whether its pods carry our finalizer. Not where a master alone manages the job (ElasticDL's jobs,
+// and jobs in ConfigMaps): the master goes when the job or its namespace is deleted, and nobody
+// would be left to take the finalizer off.
+bool HoldsPods(const api::Job& job, const Settings& settings);
 
 // Selects what is the job's: its pods, its services.
 std::string SelectorOf(const api::Job& job);
@@ -63,6 +67,7 @@ base::Json MakePod(const api::Job& job, api::ReplicaId id, int32_t attempt,
 base::Json MakeService(const api::Job& job, api::ReplicaId id);
 base::JsonObject OwnerReference(const api::Job& job);
 // What makes a pod one of this job, as a patch for one that somebody took it from.
-base::Json MakeClaim(const api::Job& job, api::ReplicaId id, const std::string& uid);
+base::Json MakeClaim(const api::Job& job, api::ReplicaId id, const std::string& uid,
+                     const Settings& settings);
 
 }  // namespace backend::cluster

@@ -137,8 +137,19 @@ TEST(ElasticDl, PodsGoWithTheirMasterWithoutAskingAnybody) {
   const Json pod = MakePod(ElasticDlJob(), {Role::kWorker, 1}, 0, {});
   EXPECT_EQ(Compact(pod, {"metadata", "finalizers"}), "(none)");
   EXPECT_EQ(
-      Compact(MakeClaim(ElasticDlJob(), {Role::kWorker, 1}, "p-1"), {"metadata", "finalizers"}),
+      Compact(MakeClaim(ElasticDlJob(), {Role::kWorker, 1}, "p-1", {}), {"metadata", "finalizers"}),
       "(none)");
+}
+
+// The master goes with its namespace, and may go first.
+TEST(MakePod, PutsNoFinalizerOnThePodsOfAJobInAConfigMap) {
+  const Settings settings{.owner_kind = "ConfigMap"};
+  const api::ReplicaId worker{Role::kWorker, 1};
+  EXPECT_EQ(Compact(MakePod(MakeJob(), worker, 0, {}), {"metadata", "finalizers"}),
+            R"(["trainyard.dev/observed"])");
+  EXPECT_EQ(Compact(MakePod(MakeJob(), worker, 0, settings), {"metadata", "finalizers"}), "(none)");
+  EXPECT_EQ(Compact(MakeClaim(MakeJob(), worker, "p-1", settings), {"metadata", "finalizers"}),
+            "(none)");
 }
 
 TEST(MakePod, TellsReplicasOfAnElasticJobWhereTheMasterIsAndWhoTheyAre) {

@@ -180,7 +180,8 @@ std::optional<Pod> ReadPod(const Json& object) {
           .job = {name_space, StringOr(labels, kJobLabel)},
           .uid = StringOr(metadata, "uid"),
           .version = kube::VersionOf(object),
-          .owner = OwnerOf(metadata)};
+          .owner = OwnerOf(metadata),
+          .owner_kind = StringOr(ControllerOf(metadata), "kind")};
   if (StringOr(labels, kOperatorLabel) != kOperatorName) return std::nullopt;
   if (!id || pod.job.name.empty() || pod.key.name.empty() || pod.uid.empty()) return std::nullopt;
   pod.replica.incarnation = pod.uid;

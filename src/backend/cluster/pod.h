@@ -20,6 +20,7 @@ struct Pod {
   std::string uid;
   kube::Version version = 0;
   std::string owner;  // UID of what controls it; empty: nothing does any more
+  std::string owner_kind;
   // incarnation is the UID. An ending is there as soon as the container named tensorflow has one,
   // whatever its sidecars do.
   core::ReplicaState replica;

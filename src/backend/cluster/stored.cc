@@ -37,14 +37,17 @@ Json AsWritten(const Json& object) {
 
 }  // namespace
 
-std::string OwnerOf(const Json& metadata) {
+const Json& ControllerOf(const Json& metadata) {
+  static const Json kNobody;
   const Json& owners = At(metadata, "ownerReferences");
-  if (!owners.is_array()) return "";
+  if (!owners.is_array()) return kNobody;
   for (const Json& owner : owners.get_array()) {
-    if (base::BoolOr(owner, "controller")) return StringOr(owner, "uid");
+    if (base::BoolOr(owner, "controller")) return owner;
   }
-  return "";
+  return kNobody;
 }
+
+std::string OwnerOf(const Json& metadata) { return StringOr(ControllerOf(metadata), "uid"); }
 
 std::optional<StoredJob> ReadJob(const Json& object) {
   const Json& metadata = At(object, "metadata");

@@ -55,7 +55,9 @@ struct PodGroup {
 
 std::optional<PodGroup> ReadPodGroup(const base::Json& object);
 
-// The UID of what controls an object, or empty.
+// The owner reference to what controls an object, or null.
+const base::Json& ControllerOf(const base::Json& metadata);
+// Its UID, or empty.
 std::string OwnerOf(const base::Json& metadata);
 
 // Of another job than that of this UID: one of the same name before it.

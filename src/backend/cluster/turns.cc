@@ -145,7 +145,9 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   turn->key = key;
   turn->began = now;
   turn->fresh = std::exchange(entry.fresh, false);
-  for (const Pod* pod : know_.pods.Of(key)) turn->pods.push_back(*pod);
+  for (const Pod* pod : know_.pods.Of(key)) {
+    if (Manages(*pod)) turn->pods.push_back(*pod);
+  }
   const bool strangers = std::ranges::any_of(turn->pods, [&](const Pod& p) {
     return (p.held && !IsOwned(p, uid)) || (stored && IsOrphan(p, *stored));
   });

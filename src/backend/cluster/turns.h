@@ -103,7 +103,7 @@ class Turns {
     std::shared_ptr<const api::Job> job;  // of `stored`
     base::Time began;
     bool fresh = false;     // the job is as the server just said
-    std::vector<Pod> pods;  // of the job's name, whoever owns them
+    std::vector<Pod> pods;  // of the job's name that we manage, also those of an earlier job
     core::Observed observed;
     core::Decision decision;
     // Our view of these is no older than the job.
@@ -120,6 +120,10 @@ class Turns {
   void Queue(const Key& key, Entry& entry);
   void WakeAt(const Key& key, Entry& entry, base::Time when);
 
+  // False: the pod belongs to another controller, such as the master of a job in a ConfigMap.
+  bool Manages(const Pod& pod) const {
+    return pod.owner.empty() || pod.owner_kind == settings_.owner_kind;
+  }
   void Begin(const Key& key, Entry& entry, base::Time now);
   // turns_look.cc
   // By the living job of this UID; empty: none lives, and nobody's pod is no job's.

@@ -27,8 +27,8 @@ base::Duration GraceOf(const api::Job& job, ReplicaId id) {
 }
 
 // A pod of the job that another operator made. One that is on its way out takes no finalizer.
-bool IsUnheld(const Pod& pod, const StoredJob& job) {
-  return HoldsPods(*job.value) && !pod.held && !pod.replica.deleting && pod.owner == job.uid &&
+bool IsUnheld(const Pod& pod, const StoredJob& job, const Settings& settings) {
+  return HoldsPods(*job.value, settings) && !pod.held && !pod.replica.deleting && pod.owner == job.uid &&
          pod.key.name == ReplicaName(*job.value, pod.replica.id);
 }
 
@@ -101,7 +101,7 @@ void Turns::Clear(const TurnPtr& turn) {
   for (const Pod& pod : turn->pods) {
     if (pod.held && core::IsTakenIn(*turn->job, status, pod.replica)) {
       deeds_.Release(pod, Part(turn));
-    } else if (IsUnheld(pod, turn->stored) && core::IsAwaited(*turn->job, status, pod.replica)) {
+    } else if (IsUnheld(pod, turn->stored, settings_) && core::IsAwaited(*turn->job, status, pod.replica)) {
       deeds_.Hold(turn->job, pod, Part(turn));
     }
   }
@@ -167,7 +167,7 @@ void Turns::StartPods(TurnPtr turn) {
       if (const Pod* pod =
               know_.pods.Find({turn->key.name_space, ReplicaName(*turn->job, start->id)})) {
         // That of a job before this one goes by itself, and its end will wake us.
-        const bool goes = !pod->owner.empty() && pod->job == turn->key;
+        const bool goes = !pod->owner.empty() && Manages(*pod) && pod->job == turn->key;
         if (!goes) entries_[turn->key].troubles.TellTaken(*turn->job, *pod, chronicle_);
         continue;
       }

@@ -152,6 +152,32 @@ TEST_F(TurnsTest, OfManyJobsTheFirstOnesGoOnWhileTheLastOnesWait) {
   EXPECT_EQ(turns.waiting(), 1000 - 2 * pacer.window());
 }
 
+// A job in a ConfigMap has a master of its own, which manages its pods.
+TEST_F(TurnsTest, PodsOfAJobThatIsKeptInAConfigMapAreLeftAlone) {
+  woken = nullptr;
+  jobs.Drop(kJob, "u-1", 7);
+  for (const char* index : {"0", "1"}) {
+    Json pod = Worker(index, R"("phase":"Running")", 21);
+    pod.at("metadata").at("ownerReferences").get_array()[0] =
+        JsonObject{{"apiVersion", "v1"},  {"kind", "ConfigMap"}, {"name", "mnist-job"},
+                   {"uid", "config-map"}, {"controller", true}};
+    pods.Apply(pod);
+  }
+  turns.Wake(kJob);
+  Advance();
+  EXPECT_EQ(Asked(), "");
+}
+
+// The same from the other side: the master of a job in a ConfigMap, beside the operator's TFJob.
+TEST_F(TurnsTest, PodsOfATfJobAreLeftAloneByTheMasterOfAJobInAConfigMapOfTheSameName) {
+  jobs.Drop(kJob, "u-1", 7);
+  Turns master({jobs, pods, services, groups}, pacer, chronicle, {.owner_kind = "ConfigMap"});
+  master.Wake(kJob);
+  master.Advance(kStart);
+  pacer.Advance(kStart);
+  EXPECT_EQ(Asked(), "");
+}
+
 // The operator has tried a pod of the job, and the server has rejected it for good.
 struct RejectedJobTest : testing::WithTurns {
   RejectedJobTest() {
