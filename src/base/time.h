@@ -1,7 +1,7 @@
 // Points in time and durations, as every folder uses them.
 //
 // Time is wall time in microseconds since 1970 (UTC): statuses outlive processes and machines.
-// Nothing below io reads a clock; the time is always an argument.
+// Nothing below io reads a clock; the time is an argument. It never steps (io/clock.h).
 #pragma once
 
 #include <chrono>

@@ -59,7 +59,7 @@ kube::Transport& Cluster::door(Store store) const {
 }
 
 Result<Cluster> Cluster::Connect(const std::string& context) {
-  kube::Access access = TRY(kube::FindAccess(kube::Where::FromEnvironment(context), io::Now()));
+  kube::Access access = TRY(kube::FindAccess(kube::Where::FromEnvironment(context), io::Wall()));
   for (const std::string& warning : access.warnings)
     fmt::print(stderr, "trainyard: warning: {}\n", warning);
   return Cluster(TRY(kube::Server::Connect(std::move(access))));

@@ -98,7 +98,7 @@ class Examination {
 
   // What a server would write into an object that it is asked to make, and does not.
   void Clock() {
-    const base::Time before = io::Now();
+    const base::Time before = io::Wall();
     auto made =
         client_.Create(kube::WithQuery(kube::Path("v1", "configmaps", space_), {{"dryRun", "All"}}),
                        JsonObject{{"apiVersion", "v1"},
@@ -110,7 +110,7 @@ class Examination {
     // They write whole seconds.
     const base::Duration off = *theirs + 500ms < before
                                    ? before - *theirs - 1s
-                                   : std::max(*theirs - io::Now(), base::Duration(0));
+                                   : std::max(*theirs - io::Wall(), base::Duration(0));
     if (off > kSkew) {
       Note(fmt::format("its clock and ours are {} apart", base::FormatDuration(off)),
            "set the time of this machine: timedatectl set-ntp true");

@@ -43,7 +43,7 @@ class Unobserved : public Operator::Observer {
 };
 
 void Say(const std::string& text) {
-  fmt::print(stderr, "{} {}\n", base::FormatTime(io::Now()), text);
+  fmt::print(stderr, "{} {}\n", base::FormatTime(io::Wall()), text);
 }
 
 // Where the job is, and what it may use.
@@ -161,6 +161,10 @@ int Keep(const Post& post, const api::Job& job, const Args& args) {
     if (it.trouble() != trouble) {
       trouble = it.trouble();
       Say(trouble.empty() ? "all is well again" : "waiting: " + trouble);
+    }
+    if (it.rolled_back()) {
+      Say("the data of the cluster was restored from a backup: ending, to be started again");
+      return 1;
     }
     if (it.settled()) {
       if (data) WriteAudit(post, job);

@@ -40,7 +40,7 @@ std::string Environment(const char* name, std::string_view fallback = "") {
 }
 
 void Say(const std::string& text) {
-  fmt::print(stderr, "{} {}\n", base::FormatTime(io::Now()), text);
+  fmt::print(stderr, "{} {}\n", base::FormatTime(io::Wall()), text);
 }
 
 // ":8080", "127.0.0.1:8080", "[::1]:8080"; "0": none.
@@ -147,6 +147,11 @@ int Keep(kube::Server& server, Operator::Options options, Pages& pages, const io
     condition.Look(it);
     metrics.Look(it);
     pages.ready = it.synced();
+    if (it.rolled_back()) {
+      Say("the data of the cluster was restored from a backup: ending, to be started again and list "
+          "everything anew");
+      return 1;
+    }
     const base::Time next = it.next().value_or(now + std::chrono::minutes(1));
     server.Poll(std::max(next - io::Now(), base::Duration(0)), {&stop, 1});
   }
@@ -167,7 +172,7 @@ int OperatorCommand(const Args& args) {
   const io::Signals told({SIGINT, SIGTERM});  // before the first thread
   kube::Where where = kube::Where::FromEnvironment(args.Get("context"));
   if (args.Has("kubeconfig")) where.kubeconfig = args.Get("kubeconfig");
-  auto access = kube::FindAccess(where, io::Now());
+  auto access = kube::FindAccess(where, io::Wall());
   if (!access) return Refuse(access.error());
   for (const std::string& warning : access->warnings) Say("warning: " + warning);
   auto options = OptionsFrom(args, access->ns);

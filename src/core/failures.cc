@@ -131,7 +131,8 @@ Cause FirstCause(const View& view, const std::vector<Failure>& failures,
     return view.IsCurrent(r) && InGang(r.id.role) && !HasEnded(r);
   });
   const base::Time settled = first->ending.when + kSettle;
-  if (!others_live || view.now >= settled) return {first, {}};
+  // An ending that is still to come was timed by another clock: not waited for longer than twice.
+  if (!others_live || view.now >= settled || settled > view.now + 2 * kSettle) return {first, {}};
   return {nullptr, settled};
 }
 

@@ -28,6 +28,7 @@ class Pass {
   void LookAgain(base::Time time);
 
   void Judge();
+  void CorrectTimes();
   void TakeUpAttempts();
   void FindMissed();
   void Suspend();

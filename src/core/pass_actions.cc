@@ -48,9 +48,7 @@ void Pass::Act() {
       if (occupied.contains(id) || wait.contains(id)) continue;
       if (status_.completed.contains(id) && !BUG(kIgnoreCompleted)) continue;
       const api::Unit& unit = view_.UnitOf(id);
-      // A pause longer than we ever make was written under another clock.
-      if (unit.not_before > now_ && unit.not_before <= now_ + kLongestPause &&
-          !BUG(kIgnoreNotBefore)) {
+      if (unit.not_before > now_ && !BUG(kIgnoreNotBefore)) {
         if (!BUG(kNoBackoffTimer)) LookAgain(unit.not_before);
       } else {
         decision_.actions.push_back(Start{id, unit.attempt});
@@ -98,8 +96,10 @@ void Pass::CleanUp() {
     const bool evaluator = r.id.role == Role::kEvaluator;
     if (succeeded && none_outlives &&
         (evaluator ? job_.extensions.elastic.has_value() : view_.IsGang())) {
-      const Time patience = *status_.completion_time + (evaluator ? kLastEvaluation : kLinger);
-      if (now_ < patience) {
+      const base::Duration patient = evaluator ? kLastEvaluation : kLinger;
+      const Time patience = *status_.completion_time + patient;
+      // A completion that is still to come was recorded under another clock.
+      if (now_ < patience && patience <= now_ + patient) {
         LookAgain(patience);
         continue;
       }

@@ -91,6 +91,7 @@ void Pass::Judge() {
   FindMissed();
   if (api::Has(status_, "Suspended")) Resume();
   if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
+  CorrectTimes();
   if (!PastDeadline() && !PastRestartsInPlace() && !DataIsLost()) {
     Reshape();
     JudgeFailures();
@@ -100,6 +101,18 @@ void Pass::Judge() {
   if (!api::IsTerminal(status_) && !restarted_ && AnyDriverActive()) {
     Set("Running", "TFJobRunning", fmt::format("TFJob {} is running.", FullName()));
   }
+}
+
+// A time that lies further ahead than anything puts it was recorded under another clock, or before
+// the clock was set back. Nothing waits for it.
+void Pass::CorrectTimes() {
+  status_.start_time =
+      std::min(*status_.start_time, Time(std::chrono::floor<std::chrono::seconds>(now_)));
+  const auto correct = [&](api::Unit& unit) {
+    if (unit.not_before > now_ + kLongestPause) unit.not_before = now_;
+  };
+  correct(status_.gang);
+  for (auto& [id, unit] : status_.units) correct(unit);
 }
 
 // Nothing of ours is remembered. Replicas of later attempts than the first tell that there was

@@ -107,12 +107,30 @@ TEST_F(LogDirTest, ListsADirectoryAgainWhenItsTimeChangedOrAtTheLatestAfterAWhil
   const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
   fs::last_write_time(root_ / "train", old);
   LogDirReader reader(root_);
-  const base::Time begin = Now();
+  reader.Poll(Now());
+  const base::Time begin = Now() + 2 * LogTree::kSettled;
   reader.Poll(begin);
   Write(Path("train", kSecond), Loss(2, 2));
   fs::last_write_time(root_ / "train", old);  // as on a file system that does not tell
   EXPECT_EQ(reader.Poll(begin + std::chrono::seconds(1)).scalars, 0);
   EXPECT_EQ(reader.Poll(begin + LogTree::kRenew).scalars, 1);
+}
+
+// As after a step of the clock: the directory looks old, and changes once more within the same tick
+// of the file system's clock.
+TEST_F(LogDirTest, BelievesAListingByItsOwnClockWhateverTheFileSystemSays) {
+  Write(Path("train", kFirst), Loss(1, 1));
+  for (const auto off : {std::chrono::hours(-1), std::chrono::hours(1)}) {
+    const auto time = fs::file_time_type::clock::now() + off;
+    fs::last_write_time(root_ / "train", time);
+    fs::remove(root_ / "train" / kSecond);
+    LogDirReader reader(root_);
+    const base::Time begin = Now();
+    reader.Poll(begin);
+    Write(Path("train", kSecond), Loss(2, 2));
+    fs::last_write_time(root_ / "train", time);
+    EXPECT_EQ(reader.Poll(begin + std::chrono::milliseconds(10)).scalars, 1);
+  }
 }
 
 TEST_F(LogDirTest, LetsTheFileOfARestartedJobTakeItsStepsBack) {

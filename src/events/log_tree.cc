@@ -28,9 +28,8 @@ int64_t BegunAt(std::string_view name) {
   return seconds;
 }
 
-base::Time TimeOf(const struct timespec& time) {
-  return base::Time(std::chrono::duration_cast<base::Duration>(
-      std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
+bool SameTime(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
 enum class Kind { kDirectory, kFile, kOther };
@@ -79,9 +78,10 @@ const std::vector<const EventFile*>& LogTree::Scan(base::Time now, Problems* pro
     Listing& listing = listings_[visit.path];
     listing.scan = scan_;
     if (!IsCurrent(listing, status, now) && List(visit, &listing, problems)) {
+      if (!SameTime(listing.modified, status.st_mtim)) listing.first_listed = now;
       listing.modified = status.st_mtim;
       listing.listed = now;
-      listing.settled = now - TimeOf(status.st_mtim) > kSettled;
+      listing.settled = now - listing.first_listed > kSettled;
     }
     for (const EventFile& file : listing.files) files_.push_back(&file);
     if (visit.depth == kMaxDepth) continue;
@@ -95,9 +95,8 @@ const std::vector<const EventFile*>& LogTree::Scan(base::Time now, Problems* pro
 }
 
 bool LogTree::IsCurrent(const Listing& listing, const struct stat& status, base::Time now) const {
-  return listing.settled && now >= listing.listed && now - listing.listed < kRenew &&
-         listing.modified.tv_sec == status.st_mtim.tv_sec &&
-         listing.modified.tv_nsec == status.st_mtim.tv_nsec;
+  return listing.settled && now - listing.listed < kRenew &&
+         SameTime(listing.modified, status.st_mtim);
 }
 
 bool LogTree::List(const Visit& visit, Listing* listing, Problems* problems) {

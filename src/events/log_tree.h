@@ -6,8 +6,8 @@
 //
 // Scanning costs one stat a directory and one an event file: a directory is listed again only when
 // its modification time changed. Two things can hide a change: the clock of the file system is
-// coarse, so a listing is believed only once that time lies kSettled back; and some object
-// stores never touch it, so every listing is renewed after kRenew.
+// coarse, so a listing is believed only once that time has stayed the same for kSettled; and some
+// object stores never touch it, so every listing is renewed after kRenew.
 //
 // Links are followed; a directory is visited once a scan however many ways lead to it, so loops
 // end. Depth and number of directories are bounded. A root that is not there yet is an empty tree.
@@ -48,6 +48,7 @@ class LogTree {
  private:
   struct Listing {
     struct timespec modified = {};
+    base::Time first_listed;  // with this time
     base::Time listed;
     bool settled = false;
     std::vector<std::string> directories;  // names

@@ -72,16 +72,18 @@ struct Options {
   long long memory_limit = 0;
   bool poll_memory = false;
   unsigned long long descriptors = 0;  // the program's soft limit; 0: ours
+  long long clock_offset = 0;          // the supervisor's time minus CLOCK_BOOTTIME, microseconds
   guard::Mount mounts[kMaxMounts] = {};
   int mount_count = 0;
   bool check = false;
   char** program = nullptr;
 };
 
-long long NowMicros() {
+// The supervisor's time, whatever happens to the wall clock meanwhile.
+long long NowMicros(const Options& options) {
   timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * 1'000'000LL + now.tv_nsec / 1000;
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return options.clock_offset + now.tv_sec * 1'000'000LL + now.tv_nsec / 1000;
 }
 
 long long MonotonicMs() {
@@ -111,6 +113,8 @@ Options Parse(int argc, char** argv) {
       options.leaf = argv[++i];
     } else if (strcmp(arg, "--memory-limit") == 0 && i + 1 < argc) {
       options.memory_limit = atoll(argv[++i]);
+    } else if (strcmp(arg, "--clock-offset") == 0 && i + 1 < argc) {
+      options.clock_offset = atoll(argv[++i]);
     } else if (strcmp(arg, "--descriptors") == 0 && i + 1 < argc) {
       options.descriptors = strtoull(argv[++i], nullptr, 10);
     } else if (strcmp(arg, "--cgroup") == 0 && i + 1 < argc && options.cgroup_count < kMaxCgroups) {
@@ -331,7 +335,7 @@ bool Reap(Run& run) {
     if (pid == run.program) {
       run.program_ended = true;
       run.status = status;
-      run.when = NowMicros();
+      run.when = NowMicros(run.options);
     }
   }
 }

@@ -136,7 +136,7 @@ void HttpConnection::Complete(const ServerResponse& response, WireOptions option
 }
 
 void HttpConnection::Send(const ServerResponse& response, WireOptions options) {
-  out_ = ToWire(response, options, Now());
+  out_ = ToWire(response, options, Wall());
   last_ = options.last;
   Enter(Phase::kAnswer);
 }

@@ -243,8 +243,7 @@ void Events::Advance(Time now) {
   s.now = now;
   while (!s.queue.empty() && s.under_way < s.at_once) {
     const auto [due, key] = *s.queue.begin();
-    // A clock that was set back is not to make it wait for ever.
-    if (now < due && due - now <= kLongestPause) return;
+    if (now < due) return;
     s.queue.erase(s.queue.begin());
     Entry& entry = *s.entries.Find(key);  // busy ones are not forgotten
     entry.queued = false;

@@ -192,14 +192,6 @@ TEST_F(EventsTest, MemoryIsBoundedWhenNothingGetsThrough) {
   EXPECT_EQ(Flush().size(), 1u);
 }
 
-TEST_F(EventsTest, AClockThatIsSetBackDoesNotStopIt) {
-  Record("m");
-  events.Advance(now);
-  transport.Reply(503, "");
-  now -= 1000h;
-  EXPECT_EQ(Flush().size(), 1u);
-}
-
 TEST(Events, AnAnswerAfterTheEndIsIgnored) {
   testing::FakeTransport transport;
   {

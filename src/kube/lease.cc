@@ -114,7 +114,7 @@ bool Lease::State::IsFree() const {
   if (!exists || holder.empty() || holder == options.identity) return true;
   const Duration said = std::chrono::seconds(
       std::clamp<int64_t>(base::IntOr(SpecOf(lease), "leaseDurationSeconds"), 1, 300));
-  return now >= seen + std::min(said, kLongestForeign) || now < seen;
+  return now >= seen + std::min(said, kLongestForeign);
 }
 
 void Lease::State::TakeAnswer() {
@@ -164,14 +164,13 @@ void Lease::Advance(Time now) {
                 ((*s.answer)->status == 200 || (*s.answer)->status == 404);
     s.TakeAnswer();
   }
-  if (s.leads && (now >= s.renewed + s.options.renew_within || now < s.renewed)) s.leads = false;
+  if (s.leads && now >= s.renewed + s.options.renew_within) s.leads = false;
   if (s.asked != State::Asked::kNothing || s.released) return;
   if (s.releasing) {
     if (s.exists && s.holder == s.options.identity) return s.Write(true);
     s.released = true;
     return;
   }
-  s.due = std::min(s.due, now + s.options.retry);  // a clock that was set back
   if (now < s.due) return;
   const bool renews = s.leads && s.exists;
   if (renews || (just_read && s.IsFree())) return s.Write(false);

@@ -2,9 +2,9 @@
 //
 // As client-go does it: the holder renews every 2 seconds, and stops leading when it did not get
 // that through for 10; others take the lease once it has not changed for the 15 seconds it says, by
-// their own clock. A write names the version it was decided on, so two cannot take it at once. An
-// operator that is paused, or whose clock jumps, may still believe for a moment that it leads:
-// nothing may depend on the lease for being right.
+// their own clock. The times in the lease are for people: no decision uses them. A write names the
+// version it was decided on, so two cannot take it at once. An operator that is paused may still
+// believe for a moment that it leads: nothing may depend on the lease for being right.
 //
 // A step machine, as Watch: Advance does what is due.
 #pragma once

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "io/clock.h"
+#include "io/testing/clock_step.h"
 #include "kube/api.h"
 #include "kube/testing.h"
 
@@ -30,7 +32,8 @@ class LeaseTest : public ::testing::Test {
       const Request request = transport.asked.front().request;
       const Json body = request.body.empty() ? Json() : J(request.body);
       if (request.method == "POST") {
-        transport.Reply(stored ? 409 : 201, stored ? "{}" : Store(body));
+        const bool taken = stored.has_value();
+        transport.Reply(taken ? 409 : 201, taken ? "{}" : Store(body));
       } else if (!stored) {
         transport.Reply(404, "{}");
       } else if (request.method == "PUT") {
@@ -206,6 +209,31 @@ TEST(Lease, AnAnswerAfterTheEndIsIgnored) {
     lease.Advance(kStart);
   }
   transport.Reply(404, "");
+}
+
+TEST_F(LeaseTest, AStepOfTheWallClockTakesTheLeaseFromNobody) {
+  for (const base::Duration step : io::testing::kClockSteps) {
+    stored.reset();
+    Lease leader{transport, {.ns = "ns", .identity = "leader", .retry = 1us}};
+    Lease follower{transport, {.ns = "ns", .identity = "follower", .retry = 1us}};
+    const auto advance = [&](Lease& lease) {
+      for (int i = 0; i < 3; ++i) {
+        lease.Advance(io::Now());
+        Serve();
+      }
+      lease.Advance(io::Now());
+    };
+    advance(leader);
+    advance(follower);
+    ASSERT_TRUE(leader.leads());
+    const io::testing::ClockStep stepped(step);
+    advance(follower);
+    EXPECT_FALSE(follower.leads()) << step.count();
+    EXPECT_EQ(Holder(), "leader") << step.count();
+    leader.Advance(io::Now());
+    EXPECT_TRUE(leader.leads()) << step.count();
+    EXPECT_LE(leader.next(), io::Now() + 10s) << step.count();
+  }
 }
 
 }  // namespace

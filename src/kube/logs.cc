@@ -285,7 +285,6 @@ void LogFollow::Advance(Time now) {
   s.stream.reset();
   if (s.ended) return;
   if (s.pause) s.due = now + *std::exchange(s.pause, std::nullopt);
-  s.due = std::min(*s.due, now + kLongestPause);  // a clock that was set back
   if (now < *s.due) return;
   s.under_way = true;
   if (s.looks) {

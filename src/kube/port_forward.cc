@@ -164,7 +164,7 @@ bool PortForward::Move(Bridge& bridge, Time now) {
   if (!went) trouble_ = went.error().text();
   if (!local_is_there || !bridge.trouble.empty()) return false;
   if (bridge.socket->closed()) return !bridge.to_local.empty();
-  const bool quiet = now >= bridge.last_sign + kQuiet || now < bridge.last_sign;
+  const bool quiet = now >= bridge.last_sign + kQuiet;
   return !bridge.local_ended || bridge.socket->wants_write() || !quiet;
 }
 

@@ -67,12 +67,12 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::Connect(Access access, size_t requests_at_once) {
   Credentials credentials(std::move(access));
-  TRY(credentials.Refresh(io::Now()));
+  TRY(credentials.Refresh(io::Wall()));
   return std::unique_ptr<Server>(new Server(std::move(credentials), requests_at_once));
 }
 
 Result<const Credentials*> Server::credentials() {
-  TRY(credentials_.Refresh(io::Now()));
+  TRY(credentials_.Refresh(io::Wall()));
   return &credentials_;
 }
 
@@ -96,7 +96,7 @@ std::unique_ptr<Stream> Server::Open(Request request, Duration silence, Data dat
 }
 
 void Server::Launch(const std::shared_ptr<Call>& call) {
-  if (auto refreshed = credentials_.Refresh(io::Now()); !refreshed) {
+  if (auto refreshed = credentials_.Refresh(io::Wall()); !refreshed) {
     call->failure = refreshed.error();
     failed_.push_back(call);
     return;
@@ -130,7 +130,7 @@ void Server::Launch(const std::shared_ptr<Call>& call) {
 
 void Server::Take(const std::shared_ptr<Call>& call, Result<io::HttpResponse> result) {
   if (!result) return call->answer(std::unexpected(result.error()));
-  if (result->status == 401 && !call->renewed && credentials_.Renew(call->generation, io::Now())) {
+  if (result->status == 401 && !call->renewed && credentials_.Renew(call->generation, io::Wall())) {
     call->renewed = true;
     return Launch(call);
   }

@@ -38,6 +38,11 @@ constexpr int kMostPages = 10'000;
 constexpr int32_t kSmallestPage = 10;
 // A version that the server will not watch from, whatever it says, is left behind by a list.
 constexpr int kWatchesBeforeList = 8;
+// A stream that lasted this long without even a bookmark may be from a version that the server does
+// not have: after a restore it says nothing until it gets there. A list tells.
+constexpr Duration kQuietStream = 100s;
+// A server that is behind catches up within this time. After that its data was restored.
+constexpr Duration kCatchesUp = 2min;
 
 bool IsObjectWithName(const Json& value) {
   const Json* metadata = base::Find(value, "metadata");
@@ -77,11 +82,14 @@ struct Watch::State {
   Version version = 0;  // to watch from
   Version highest = 0;  // seen so far
   bool synced = false;
-  bool again = false;  // the list that is under way was begun too early
+  bool again = false;                // the list that is under way was begun too early
+  std::optional<Time> behind_since;  // lists are older than what was seen
+  bool rolled_back = false;
 
   std::unique_ptr<Stream> stream;
   std::string line;   // the begin of one
   bool news = false;  // came from this stream
+  Time opened{};      // this stream
 
   State(Transport& door, Source what, Sink& to, uint64_t jitter)
       : transport(door),
@@ -180,13 +188,15 @@ void Watch::State::TakeList(const Json& list) {
   }
   if (step == Step::kList) {
     if (its_version < highest) {
+      if (!behind_since) behind_since = now;
+      rolled_back = now - *behind_since >= kCatchesUp;
       return Fail(Step::kList,
                   Error(ErrorKind::kUnavailable,
-                        fmt::format("the list is of version {}, and {} was seen already: not "
-                                    "believed (after a restore of the cluster, restart this "
-                                    "program)",
+                        fmt::format("the server lists version {}, but version {} was seen already: "
+                                    "it is behind, or its data was restored from a backup",
                                     its_version, highest)));
     }
+    behind_since.reset();
     list_version = its_version;
     sink.ListBegin();
   }
@@ -229,6 +239,7 @@ void Watch::State::TakeList(const Json& list) {
 void Watch::State::OpenStream() {
   line.clear();
   news = false;
+  opened = now;
   const uint64_t seconds = kStreamSeconds - Random() % kStreamSpread;
   stream = transport.Open(
       {.path = WithQuery(source.path, {{"watch", "1"},
@@ -319,10 +330,10 @@ void Watch::Advance(Time now) {
   State& s = *state_;
   s.now = now;
   if (s.under_way) return;
-  s.stream.reset();
+  if (std::exchange(s.stream, nullptr) && !s.news && now >= s.opened + kQuietStream) {
+    s.step = State::Step::kList;
+  }
   if (s.pause) s.due = now + *std::exchange(s.pause, std::nullopt);
-  // A clock that was set back is not to make us wait longer than any pause.
-  s.due = std::min(*s.due, now + kLongestRetryAfter);
   if (now < *s.due) return;
   s.under_way = true;
   if (s.step == State::Step::kWatch) {
@@ -338,6 +349,7 @@ std::optional<Time> Watch::next() const {
 }
 
 bool Watch::synced() const { return state_->synced; }
+bool Watch::rolled_back() const { return state_->rolled_back; }
 
 void Watch::ListAgain() {
   State& s = *state_;

@@ -60,6 +60,9 @@ class Watch {
   // A list is complete that was begun since the start, and since the last ListAgain: what was
   // missing then did not exist.
   bool synced() const;
+  // The server insists on a version that is older than what it told before, as after a restore of
+  // its data from a backup. This watch, and everything learned from it, is of no use any more.
+  bool rolled_back() const;
   // The stream may be behind: lists at once, whatever was waited for. Not from a Sink.
   void ListAgain();
 

@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "io/clock.h"
+#include "io/testing/clock_step.h"
 #include "kube/testing.h"
 
 namespace kube {
@@ -365,12 +367,68 @@ TEST_F(WatchTest, RetryAfterIsHonouredWithinReason) {
   EXPECT_EQ(WaitForRequest(), 5min);
 }
 
-TEST_F(WatchTest, AClockThatIsSetBackDoesNotMakeItWaitForEver) {
+TEST_F(WatchTest, AStepOfTheWallClockDoesNotMakeItWaitLonger) {
+  for (const Duration step : io::testing::kClockSteps) {
+    testing::FakeTransport refusing;
+    Watch stepped_watch{refusing, {.path = "/api/v1/pods"}, notes, 1};
+    stepped_watch.Advance(io::Now());
+    refusing.Reply(429, "", 30s);
+    stepped_watch.Advance(io::Now());
+    const io::testing::ClockStep stepped(step);
+    stepped_watch.Advance(io::Now());
+    EXPECT_TRUE(refusing.asked.empty()) << step.count();
+    EXPECT_LE(stepped_watch.next().value_or(Time::max()), io::Now() + 30s) << step.count();
+  }
+}
+
+// As after a restore of the cluster: the server does not have the version that we watch from yet, and
+// says nothing until it gets there.
+TEST_F(WatchTest, AStreamThatStaysSilentForTooLongIsFollowedByAList) {
+  StartWatching();
+  now += 120s;
+  transport.StreamEnds(std::unexpected(Error(base::ErrorKind::kUnavailable, "nothing came")));
   WaitForRequest();
-  transport.Reply(503, "");
-  watch.Advance(now);
-  now -= 1000h;
-  EXPECT_LE(WaitForRequest(), 5min);
+  ASSERT_EQ(transport.asked.size(), 1u);
+  transport.Reply(200, List(5, {Object("a", 1), Object("b", 4)}));
+  WaitForRequest();
+  EXPECT_TRUE(transport.stream()) << "all is well";
+}
+
+TEST_F(WatchTest, AStreamThatIsCutSoonIsTakenUpAgainWithoutAList) {
+  StartWatching();
+  transport.StreamEnds(std::unexpected(Error(base::ErrorKind::kUnavailable, "cut")));
+  WaitForRequest();
+  EXPECT_TRUE(transport.stream());
+  EXPECT_TRUE(transport.asked.empty());
+}
+
+TEST_F(WatchTest, AServerThatInsistsForTwoMinutesOnAnEarlierVersionWasRestored) {
+  StartWatching();
+  transport.StreamEnds(Response{.status = 410});
+  const Time begin = now;
+  while (!watch.rolled_back()) {
+    ASSERT_LT(now, begin + 3min);
+    WaitForRequest();
+    ASSERT_EQ(transport.asked.size(), 1u);
+    transport.Reply(200, List(3, {Object("a", 1)}));
+    watch.Advance(now);
+  }
+  EXPECT_GE(now, begin + 2min);
+  EXPECT_TRUE(notes.Take().empty()) << "what it lists is not taken for news";
+}
+
+TEST_F(WatchTest, AServerThatWasBehindForAMomentWasNotRestored) {
+  StartWatching();
+  for (int i = 0; i < 3; ++i) {
+    transport.StreamEnds(Response{.status = 410});
+    WaitForRequest();
+    transport.Reply(200, List(3, {}));
+    WaitForRequest();
+    now += 1min;
+    transport.Reply(200, List(6, {}));
+    WaitForRequest();
+  }
+  EXPECT_FALSE(watch.rolled_back());
 }
 
 TEST_F(WatchTest, AServerThatBreaksEveryWatchIsNotAskedForListsWithoutEnd) {

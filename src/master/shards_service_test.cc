@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "io/clock.h"
+#include "io/testing/clock_step.h"
 #include "master/testing.h"
 
 namespace master {
@@ -199,6 +200,39 @@ TEST_F(ShardsServiceTest, ACheckpointIsRestored) {
   restore.set_content("nonsense");
   EXPECT_EQ(shards_->Restore(&context3, restore, &reply).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ShardsServiceTest, AStepOfTheWallClockMakesNobodySilent) {
+  Register(1000, 10);
+  for (const base::Duration step : io::testing::kClockSteps) {
+    const auto first = Take(0, 1);
+    EXPECT_EQ(Report(0, Ids(first)).counted(), 1);  // from here on there is a measure of silence
+    const auto second = Take(0, 1);
+    {
+      const io::testing::ClockStep stepped(step);
+      master_->Tick();
+      EXPECT_EQ(Events("MemberSilent"), 0) << step.count();
+      EXPECT_LE(master_->NextTick(), io::Now() + ledger::Ledger::kLeastSilence) << step.count();
+    }
+    EXPECT_EQ(Report(0, Ids(second)).counted(), 1) << step.count();
+  }
+}
+
+TEST_F(ShardsServiceTest, AStepOfTheWallClockChangesNoTimeOfAHeldCall) {
+  longest_hold_ = std::chrono::minutes(1);
+  Restart({Live(0), Live(1)});
+  Register(10, 10);
+  const auto all = Take(0, 1);
+  auto held = std::async(std::launch::async, [&] { return Take(1, 1); });
+  while (master_->Held() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (const base::Duration step : io::testing::kClockSteps) {
+    const io::testing::ClockStep stepped(step);
+    master_->Tick();
+    EXPECT_EQ(master_->Held(), 1u) << step.count();
+    EXPECT_LE(master_->NextTick(), io::Now() + longest_hold_) << step.count();
+  }
+  EXPECT_EQ(Report(0, Ids(all)).counted(), 1);
+  EXPECT_EQ(held.get().next(), trainyard::END);
 }
 
 }  // namespace

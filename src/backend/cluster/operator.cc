@@ -149,6 +149,12 @@ std::string Operator::trouble() const {
   return parts_->lease ? parts_->lease->trouble() : "";
 }
 
+bool Operator::rolled_back() const {
+  bool any = false;
+  parts_->ForEachWatch([&](const kube::Watch& watch) { any |= watch.rolled_back(); });
+  return any;
+}
+
 size_t Operator::jobs() const { return parts_->jobs.all().size(); }
 size_t Operator::pods() const { return parts_->pods.all().size(); }
 size_t Operator::waiting() const { return parts_->turns.waiting() + parts_->pacer.waiting(); }

@@ -59,6 +59,9 @@ class Operator {
   bool leads() const;
   // What keeps us from knowing the cluster; empty: nothing.
   std::string trouble() const;
+  // The data of the cluster was restored from a backup: what this operator knows never happened.
+  // Only a new one, which lists everything again, can go on.
+  bool rolled_back() const;
   size_t jobs() const;
   size_t pods() const;
   size_t waiting() const;  // turns and requests

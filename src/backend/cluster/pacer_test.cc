@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "io/clock.h"
+#include "io/testing/clock_step.h"
+
 namespace backend::cluster {
 namespace {
 
@@ -21,8 +24,9 @@ class Server : public kube::Transport {
   std::unique_ptr<kube::Stream> Open(kube::Request, base::Duration, Data, Answer) override {
     return nullptr;
   }
-  void AnswerAll(int status) {
-    for (Answer& answer : std::exchange(open_, {})) answer(kube::Response{.status = status});
+  void AnswerAll(int status, std::optional<base::Duration> retry_after = std::nullopt) {
+    for (Answer& answer : std::exchange(open_, {}))
+      answer(kube::Response{.status = status, .retry_after = retry_after});
   }
   size_t open() const { return open_.size(); }
 
@@ -106,6 +110,24 @@ TEST(Pacer, WhatCanWaitLeavesTheServerFreeForWhatCannot) {
   server.AnswerAll(201);
   pacer.Advance(base::Time(std::chrono::hours(1)));
   EXPECT_EQ(server.open(), 4u);
+}
+
+TEST(Pacer, AStepOfTheWallClockNeitherEndsAPauseNorMakesItLonger) {
+  for (const base::Duration step : io::testing::kClockSteps) {
+    Server server;
+    Pacer pacer(server);
+    for (int i = 0; i < 100; ++i) {
+      pacer.Submit("a", [] { return kube::Request(); }, [](const auto&) {});
+    }
+    pacer.Advance(io::Now());
+    server.AnswerAll(429, std::chrono::seconds(30));
+    pacer.Advance(io::Now());
+    const io::testing::ClockStep stepped(step);
+    pacer.Advance(io::Now());
+    EXPECT_EQ(server.open(), 0u) << step.count();
+    EXPECT_LE(pacer.next().value_or(base::Time::max()), io::Now() + std::chrono::seconds(30))
+        << step.count();
+  }
 }
 
 }  // namespace

@@ -295,7 +295,8 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
                   .directory = command.directory,
                   .output = log.get(),
                   .extra = {guard_end.get(), lock_.fd()}};
-  spawn.argv = {guard_program_, "--record", dir_.EndingFile(id, attempt)};
+  spawn.argv = {guard_program_, "--record", dir_.EndingFile(id, attempt), "--clock-offset",
+                std::to_string(io::ClockOffset().count())};
   for (const std::string& cgroup : enforcement.cgroups) {
     spawn.argv.insert(spawn.argv.end(), {"--cgroup", cgroup});
   }

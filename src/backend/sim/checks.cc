@@ -314,9 +314,10 @@ void Checks::CheckPause(ReplicaId key, const std::vector<Bad>& bad, const api::U
   Duration pause = in_row <= 1 ? Duration(0) : Duration(1s);
   for (int32_t i = 2; i < in_row && pause < 5min; ++i) pause *= 2;
   pause = std::min(pause, Duration(5min));
-  if (after.not_before != world_.Wall() + pause) {
-    Found(fmt::format("a pause of {} ms where {} ms are due",
-                      (after.not_before - world_.Wall()).count() / 1000, pause.count() / 1000));
+  const Duration given = after.not_before - world_.ControllerTime();
+  if (given != pause) {
+    Found(fmt::format("a pause of {} ms where {} ms are due", given.count() / 1000,
+                      pause.count() / 1000));
   }
 }
 
@@ -337,14 +338,14 @@ void Checks::CheckFailed(const api::JobStatus& before, const api::JobStatus& aft
   if (message.find("deadline") != std::string::npos) {
     const auto seconds = job.spec.run_policy.active_deadline_seconds;
     if (!seconds || !after.start_time ||
-        world_.Wall() < *after.start_time + std::chrono::seconds(*seconds)) {
+        world_.ControllerTime() < *after.start_time + std::chrono::seconds(*seconds)) {
       Found("failed by a deadline that has not passed");
     }
     return;
   }
   if (message.find("started in time") != std::string::npos) {
     const auto patience = job.extensions.start_deadline;
-    if (!patience || world_.Wall() < *after.start_time + *patience) {
+    if (!patience || world_.ControllerTime() < *after.start_time + *patience) {
       Found("failed by a start deadline that has not passed");
     }
     return;

@@ -17,7 +17,7 @@ void Checks::Performing(const core::Action& action) {
   const api::JobStatus& status = world_.stored.status;
   const auto ttl = world_.stored.spec.run_policy.ttl_seconds_after_finished;
   if (!api::IsTerminal(status) || !ttl ||
-      world_.Wall() < *status.completion_time + std::chrono::seconds(*ttl)) {
+      world_.ControllerTime() < *status.completion_time + std::chrono::seconds(*ttl)) {
     Found("the job is deleted before its time");
   }
   if (policy_.end_leftovers && world_.AnyLive()) Found("the job is deleted while replicas live");
@@ -33,7 +33,8 @@ void Checks::CheckStart(const core::Start& start) {
   const api::Unit unit = UnitIn(status, start.id);
   if (unit.attempt != start.attempt)
     Found(name + " is started in an attempt that is not published");
-  if (unit.not_before > world_.Wall()) Found(name + " is started before its pause is over");
+  if (unit.not_before > world_.ControllerTime())
+    Found(name + " is started before its pause is over");
   for (const Incarnation& one : world_.all) {
     const core::ReplicaState& r = one.state;
     if (one.live && r.id == start.id && r.attempt != start.attempt) {
@@ -87,7 +88,7 @@ void Checks::TurnOver(const controller::Turn& turn, bool undisturbed) {
   for (Incarnation& one : world_.all) one.observed |= !one.gone;
   const api::Job& job = world_.stored;
   const api::JobStatus& status = job.status;
-  const Time now = world_.Wall();
+  const Time now = world_.ControllerTime();
   const auto expect = [&](Time time, const char* what) {
     if (!turn.look_again || *turn.look_again > time) {
       Found(std::string("nobody looks again when ") + what);

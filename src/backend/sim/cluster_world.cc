@@ -77,6 +77,7 @@ void ClusterWorld::Start(size_t index) {
   Process& process = processes[index];
   if (process.program) return;
   Trace(fmt::format("operator {} starts", index));
+  process.clock_offset = clock_offset;
   process.transport = std::make_unique<SimTransport>(
       SimTransport::World{agenda, server, traffic, random}, [this, index] { Kill(index); });
   process.transport->SetWeather(weather);

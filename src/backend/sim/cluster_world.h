@@ -36,7 +36,7 @@ class ClusterWorld {
     std::unique_ptr<SimTransport> transport;
     std::unique_ptr<cluster::Operator> program;
     std::string identity;              // empty: without election
-    base::Duration clock_offset{0};    // of its wall clock
+    base::Duration clock_offset{0};    // of the wall clock when it started
     std::optional<base::Time> waking;  // there is an entry on the agenda
     bool restarts = true;              // by itself, a second after it was killed
   };
@@ -45,6 +45,8 @@ class ClusterWorld {
   void Start(size_t process);
   void Kill(size_t process);
   std::vector<Process> processes;
+  // Of the wall clock of the machine that runs operators. The cluster's clock is right.
+  base::Duration clock_offset{0};
   Weather weather;
   Plan plan;
   std::function<void(int32_t)> on_write;

@@ -143,6 +143,7 @@ class Living {
         break;
       case What::kRestart:
         down_ = world_.crashed = false;
+        world_.controller_offset = world_.clock_offset;
         world_.Trace("a new controller");
         Reload();
         Wake();
@@ -181,7 +182,7 @@ class Living {
     const bool undisturbed = world_.crash_after < 0 && world_.failing_publishes == 0 &&
                              world_.failing_actions == 0 && world_.stale_views == 0;
     if (world_.random.Chance(10)) CheckOrder();
-    const controller::Turn turn = controller::Step(world_, job_, policy_, world_.Wall());
+    const controller::Turn turn = controller::Step(world_, job_, policy_, world_.ControllerTime());
     checks_.TurnOver(turn, undisturbed);
     if (calm_ && !turn.error && world_.random.Chance(10)) CheckSettles();
     if (world_.crashed) {
@@ -200,15 +201,15 @@ class Living {
     } else {
       acted_in_row_ = 0;
     }
-    if (turn.look_again) WakeIn(std::max(Duration(0), *turn.look_again - world_.Wall()));
+    if (turn.look_again) WakeIn(std::max(Duration(0), *turn.look_again - world_.ControllerTime()));
   }
 
   // The law that the order of what was seen does not matter.
   void CheckOrder() {
     core::Observed seen = world_.Observe(job_);
-    const core::Decision one = core::Reconcile(job_, seen, policy_, world_.Wall());
+    const core::Decision one = core::Reconcile(job_, seen, policy_, world_.ControllerTime());
     std::ranges::reverse(seen.replicas);
-    const core::Decision other = core::Reconcile(job_, seen, policy_, world_.Wall());
+    const core::Decision other = core::Reconcile(job_, seen, policy_, world_.ControllerTime());
     if (one.status != other.status || one.actions != other.actions ||
         one.look_again != other.look_again) {
       checks_.Found("the order of what was seen matters");
@@ -219,7 +220,8 @@ class Living {
   void CheckSettles() {
     for (int32_t i = 0; i < 6 && !world_.deleted; ++i) {
       const int32_t before = world_.publishes;
-      const controller::Turn turn = controller::Step(world_, job_, policy_, world_.Wall());
+      const Time now = world_.ControllerTime();
+      const controller::Turn turn = controller::Step(world_, job_, policy_, now);
       const bool stopping = std::ranges::any_of(
           world_.all, [](const Incarnation& one) { return one.live && one.state.deleting; });
       if ((!turn.acted || stopping) && world_.publishes == before) return;
@@ -278,13 +280,13 @@ class Living {
       case 10:
         world_.stale_views = 1 + random.Below(3);
         break;
-      case 11:
-        world_.clock_offset +=
-            random.Chance(50) ? random.Between(1s, 1h) : -random.Between(1ms, 400ms);
+      case 11: {
+        const Duration most = random.Chance(50) ? Duration(2s) : Duration(1h);
+        const Duration step = random.Between(1ms, most);
+        world_.clock_offset += random.Chance(50) ? step : -step;
         world_.Trace("the clock jumps");
-        wake_at_.reset();
-        world_.changed = true;
         break;
+      }
       case 12:
         if (world_.cluster) {  // two at once
           if (Incarnation* one = victim()) world_.Kill(*one, 137);
@@ -307,7 +309,7 @@ class Living {
     Random& random = world_.random;
     api::Job& job = world_.stored;
     api::RunPolicy& run = job.spec.run_policy;
-    const Time now = world_.Wall();
+    const Time now = world_.ControllerTime();
     switch (random.Below(7)) {
       case 0:
       case 1:

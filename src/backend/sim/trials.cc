@@ -287,6 +287,14 @@ void Strike(ClusterWorld& world, Random& random, Duration storm, bool lists) {
       }
     });
   }
+  for (int32_t i = random.Below(3); i > 0; --i) {
+    const Duration length = random.Chance(50) ? Duration(1s) : random.Between(1s, 1h);
+    const Duration step = random.Chance(50) ? length : -length;
+    world.agenda.In(random.Between(1ms, storm), [&world, step] {
+      world.Trace(fmt::format("the operators' clock steps by {} s", step / 1s));
+      world.clock_offset += step;
+    });
+  }
 }
 
 Trial Storm(uint64_t seed, bool lists, bool trace) {

@@ -205,7 +205,7 @@ bool World::Happen(const Happening& h) {
     case What::kUp:
       if (!one.live || one.state.phase != Phase::kPending) break;
       one.state.phase = Phase::kRunning;
-      one.state.started = cluster ? std::chrono::floor<std::chrono::seconds>(Wall()) : Wall();
+      one.state.started = ReplicaTime();
       changed = true;
       if (TakesShards(one.state.id)) {
         Schedule(What::kShard, random.Between(10ms, 5s), h.subject);
@@ -265,7 +265,7 @@ void World::End(Incarnation& one, int32_t code) {
   if (!one.live) return;
   one.live = false;
   one.state.phase = code == 0 ? Phase::kSucceeded : Phase::kFailed;
-  const Time when = cluster ? std::chrono::floor<std::chrono::seconds>(Wall()) : Wall();
+  const Time when = ReplicaTime();
   one.state.ending = core::Ending{
       .code = code, .signal = code > 128 ? code - 128 : 0, .when = when, .stopped = one.stop_asked};
   if (one.state.deleting && !one.stop_asked) one.state.ending->disruption = "deleted";

@@ -91,8 +91,14 @@ class World : public Backend {
                          const std::vector<core::Event>& events) override;
   base::Result<> Perform(const api::Job& job, const core::Action& action) override;
 
-  // Wall time: what everybody in the world reads off the clock. True time never jumps.
+  // Wall time, which somebody may set. True time never jumps.
   base::Time Wall() const { return now + clock_offset; }
+  // The controller's time: the wall time at its start, plus the time that has passed since.
+  base::Time ControllerTime() const { return now + controller_offset; }
+  // The time that replicas are dated with: by the kubelet, or by guards, who have the controller's.
+  base::Time ReplicaTime() const {
+    return cluster ? std::chrono::floor<std::chrono::seconds>(Wall()) : ControllerTime();
+  }
   void Schedule(What what, base::Duration in, int32_t subject = 0, int32_t value = 0);
   // Lets the actor of this happening act. False: it is not the world's.
   bool Happen(const Happening& h);
@@ -121,6 +127,7 @@ class World : public Backend {
 
   base::Time now;
   base::Duration clock_offset{0};
+  base::Duration controller_offset{0};
   std::vector<Incarnation> all;
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> queue;
   Random random;
