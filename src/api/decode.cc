@@ -165,9 +165,11 @@ void DecodeSpec(const Node& root, JobSpec& out, FieldReader& reader) {
   if (!spec) return reader.Require(root, "spec", "is required");
   if (!reader.IsMap(*spec, "spec")) return;
   reader.KnownOnly(*spec, "spec",
-                   {"tfReplicaSpecs", "runPolicy", "successPolicy", "enableDynamicWorker"});
+                   {"tfReplicaSpecs", "runPolicy", "successPolicy", "enableDynamicWorker",
+                    "tfConfigForSingleReplica"});
   reader.Choice(*spec, "spec", "successPolicy", kSuccessPolicies, out.success_policy);
   reader.Flag(*spec, "spec", "enableDynamicWorker", out.enable_dynamic_worker);
+  reader.Flag(*spec, "spec", "tfConfigForSingleReplica", out.tf_config_for_single_replica);
   DecodeRunPolicy(*spec, out.run_policy, reader);
   DecodeReplicas(*spec, out, reader);
 }

@@ -82,6 +82,7 @@ Json EncodeJob(const Job& job) {
     spec["successPolicy"] = Name(job.spec.success_policy);
   }
   if (job.spec.enable_dynamic_worker) spec["enableDynamicWorker"] = true;
+  if (job.spec.tf_config_for_single_replica) spec["tfConfigForSingleReplica"] = true;
   spec["tfReplicaSpecs"] = std::move(replicas);
   return JsonObject{{"apiVersion", kApiVersion},
                     {"kind", kKind},

@@ -105,6 +105,7 @@ class Rewriter {
     if (version.generation != Generation::kV1) {
       NameReplicaFields(*spec);
       KeepOldCleanUp(*spec);
+      KeepOldTfConfig(*spec);
     }
     return out_;
   }
@@ -177,6 +178,15 @@ class Rewriter {
     if (!fits || !IsEmpty(FindIn(*run_policy, "cleanPodPolicy"))) return;
     Take(*run_policy, "cleanPodPolicy");
     Put(*run_policy, "cleanPodPolicy", TextNode("Running", spec));
+  }
+
+  void KeepOldTfConfig(Node& spec) {
+    if (!IsEmpty(FindIn(spec, "tfConfigForSingleReplica"))) return;
+    Take(spec, "tfConfigForSingleReplica");
+    Node set = TextNode("", spec);
+    set.kind = Node::Kind::kBool;
+    set.scalar = true;
+    Put(spec, "tfConfigForSingleReplica", set);
   }
 
   void NameReplicaFields(Node& spec) {

@@ -16,7 +16,8 @@
 // stores a job of any version as v1 (deploy/crd.yaml), so that is how the operator sees them all.
 //
 // A job of an older version is cleaned up as it was then, with Running unless it says otherwise
-// (v1: None): its author counted on parameter servers being stopped.
+// (v1: None): its author counted on parameter servers being stopped. And a job of a single replica
+// gets a TF_CONFIG, as all versions before v1 set it.
 #pragma once
 
 #include <string>

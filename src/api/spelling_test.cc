@@ -74,8 +74,9 @@ TEST(OlderSpellings, ListBringsItsFieldsIntoV1AsAnApiServerStoresThem) {
       Good(WithSpec(fields + "replicaSpecs: [" + list + "]", "kubeflow.org/v1alpha1"));
   // What v1alpha1 meant unless said is filled in by its schema.
   const Job stored =
-      Good(WithSpec(fields + "cleanPodPolicy: Running, replicaSpecs: [{tfReplicaType: MASTER, " +
-                    list.substr(1) + "], runPolicy: {suspend: false}"));
+      Good(WithSpec(fields + "cleanPodPolicy: Running, tfConfigForSingleReplica: true, " +
+                    "replicaSpecs: [{tfReplicaType: MASTER, " + list.substr(1) +
+                    "], runPolicy: {suspend: false}"));
   EXPECT_EQ(stored, written);
   EXPECT_NE(Errors(WithSpec("tfImage: x, tfReplicaSpecs: {}")), "");
 }
@@ -88,6 +89,22 @@ TEST(OlderSpellings, ImageAndSchedulerOfTheJobFillThoseOfThePods) {
   const Json& pod = job.spec.replicas.at(Role::kMaster).pod_template;
   EXPECT_EQ(base::StringOr(*TensorFlowContainer(pod), "image"), "x");
   EXPECT_EQ(base::StringOr(*base::Find(pod, "spec"), "schedulerName"), "s");
+}
+
+TEST(OlderSpellings, GiveASingleReplicaATfConfig) {
+  const std::string map = "tfReplicaSpecs: {Chief: {template: " + std::string(kTemplate) + "}}";
+  const std::string list = "replicaSpecs: [{template: " + std::string(kTemplate) + "}]";
+  const auto sets = [](const std::string& text) {
+    return Good(text).spec.tf_config_for_single_replica;
+  };
+  for (const char* version : {"v1alpha2", "v1beta1", "v1beta2"}) {
+    EXPECT_TRUE(sets(WithSpec(map, "kubeflow.org/" + std::string(version)))) << version;
+  }
+  EXPECT_TRUE(sets(WithSpec(list, "kubeflow.org/v1alpha1")));
+  EXPECT_FALSE(sets(WithSpec(map)));
+  // As an API server shows one that was written as v1beta1.
+  EXPECT_TRUE(sets(WithSpec("tfConfigForSingleReplica: true, " + map)));
+  EXPECT_FALSE(sets(WithSpec("tfConfigForSingleReplica: false, " + map, "kubeflow.org/v1beta1")));
 }
 
 TEST(OlderSpellings, AreCleanedUpAsTheyWereThen) {

@@ -88,6 +88,8 @@ struct JobSpec {
   std::map<Role, ReplicaSpec> replicas;
   SuccessPolicy success_policy = SuccessPolicy::kDefault;
   bool enable_dynamic_worker = false;
+  // A job of a single replica gets a TF_CONFIG, too: all versions before v1 gave it one.
+  bool tf_config_for_single_replica = false;
   RunPolicy run_policy;
 
   bool operator==(const JobSpec&) const = default;

@@ -45,7 +45,10 @@ std::optional<std::string> TfConfig(const api::Job& job, ReplicaId id, const Add
   if (!job.extensions.tf_config) return std::nullopt;
   int32_t total = 0;
   for (Role role : api::kRoles) total += ReplicasOf(job.spec, role);
-  if (total == 1 && dialect == Dialect::kTfJob) return std::nullopt;
+  // As in training-operator v1.9: a single replica gets no TF_CONFIG. Versions before v1 set it.
+  if (total == 1 && dialect == Dialect::kTfJob && !job.spec.tf_config_for_single_replica) {
+    return std::nullopt;
+  }
 
   JsonObject config;
   if (job.spec.enable_dynamic_worker) {

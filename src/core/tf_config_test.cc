@@ -46,6 +46,14 @@ TEST(TfConfig, IsNotSetForOneReplicaAlone) {
   EXPECT_TRUE(TfConfig(MakeJob({.chief = 1, .worker = 1}), kWorker0, InCluster("j")));
 }
 
+TEST(TfConfig, IsSetForOneReplicaAloneAsInVersionsBeforeV1) {
+  api::Job job = MakeJob({.chief = 1});
+  job.spec.tf_config_for_single_replica = true;
+  EXPECT_EQ(
+      TfConfig(job, kChief0, InCluster("j")),
+      R"({"cluster":{"chief":["j-chief-0.ns3.svc:2222"]},"task":{"type":"chief","index":0},"environment":"cloud"})");
+}
+
 TEST(TfConfig, LeavesTheEvaluatorOutWhenAsked) {
   api::Job job = MakeJob({.worker = 1, .evaluator = 1});
   job.extensions.evaluator_in_cluster = false;

@@ -278,8 +278,9 @@ def test_defaults_are_stored(tfjobs, stored):
     assert spec["runPolicy"] == {"suspend": False}  # the SDK cannot read a job without one
     assert spec["tfReplicaSpecs"]["Worker"]["replicas"] == 1  # `kubectl scale` cannot read one without
     assert "cleanPodPolicy" not in spec and "restartPolicy" not in spec["tfReplicaSpecs"]["Worker"]
+    assert "tfConfigForSingleReplica" not in spec
     old = tfjobs.api.get(stored(of_list({}) | {"metadata": {"name": "old-defaults"}}))["spec"]
-    assert old["cleanPodPolicy"] == "Running"
+    assert old["cleanPodPolicy"] == "Running" and old["tfConfigForSingleReplica"] is True
     assert old["replicaSpecs"][0]["tfReplicaType"] == "MASTER"
     assert old["tfReplicaSpecs"] == {}  # nor can the SDK without this one
 
