@@ -7,6 +7,7 @@
 
 #include "backend/local/replica.h"
 #include "base/strings.h"
+#include "core/verdict.h"
 
 namespace cli {
 namespace {
@@ -42,6 +43,8 @@ constexpr Rule kRules[] = {
     {"InvalidImageName", "", "correct --image"},
     {"ErrImageNeverPull", "", "load the image into the node, or let it be pulled"},
     {"CreateContainerConfigError", "", "make what it names, in the namespace of the job"},
+    {"NodeNotReady", "",
+     "bring the node back; if it is gone for good, kubectl delete node NODE lets the job go on"},
     {"", "exceeded quota",
      "ask for less, delete what is not needed any more, or have the quota raised: kubectl describe "
      "quota"},
@@ -64,6 +67,26 @@ std::string InItsWords(const std::string& message) {
   const size_t at = message.find(kBefore);
   return base::OneLine(at == std::string::npos ? message : message.substr(at + kBefore.size()),
                        400);
+}
+
+// Replicas that lost a peer, while the peers run as far as Kubernetes knows.
+std::optional<Trouble> LostContact(const std::vector<const Pod*>& pods) {
+  std::vector<ReplicaId> lost, running;
+  for (const Pod* pod : pods) {
+    if (!pod->replica.silent.empty()) return std::nullopt;  // known, and told as such
+    if (pod->replica.phase == core::Phase::kRunning) running.push_back(pod->replica.id);
+    if (pod->replica.phase == core::Phase::kFailed &&
+        core::BlamesAPeer(core::TellingLine(pod->replica.ending->last_lines))) {
+      lost.push_back(pod->replica.id);
+    }
+  }
+  if (lost.empty() || running.empty()) return std::nullopt;
+  return Trouble{
+      fmt::format("{} lost contact with a peer: waiting until it is known whether the {} of {} "
+                  "still {}",
+                  Names(lost), running.size() == 1 ? "node" : "nodes", Names(running),
+                  running.size() == 1 ? "answers" : "answer"),
+      ""};
 }
 
 }  // namespace
@@ -91,6 +114,7 @@ std::vector<Trouble> TroublesOf(const std::vector<const Pod*>& pods) {
                                reason, words.empty() ? "" : ": " + words),
                    FixFor(reason, words)});
   }
+  if (auto lost = LostContact(pods)) out.push_back(*std::move(lost));
   return out;
 }
 

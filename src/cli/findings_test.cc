@@ -30,6 +30,27 @@ TEST(Findings, OneTroubleIsToldOnceForAllWhoHaveIt) {
   EXPECT_NE(found[1].fix.find("ask for less"), std::string::npos);
 }
 
+TEST(Findings, ASilentNodeIsNamedWithWhatHelps) {
+  const Pod silent = Waiting(1, "NodeNotReady", "node n1 does not answer");
+  const std::vector<Trouble> found = TroublesOf({&silent});
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].what, "worker/1 waits: NodeNotReady: node n1 does not answer");
+  EXPECT_NE(found[0].fix.find("kubectl delete node"), std::string::npos);
+}
+
+TEST(Findings, AReplicaThatLostAPeerWaitsForWordOfThePeersNode) {
+  Pod lost = Waiting(0, "", ""), runs = Waiting(1, "", "");
+  lost.replica.phase = core::Phase::kFailed;
+  lost.replica.ending = core::Ending{.code = 1, .last_lines = {"UnavailableError: Socket closed"}};
+  runs.replica.phase = core::Phase::kRunning;
+  const std::vector<Trouble> found = TroublesOf({&lost, &runs});
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].what,
+            "worker/0 lost contact with a peer: waiting until it is known whether the node of "
+            "worker/1 still answers");
+  EXPECT_TRUE(TroublesOf({&lost}).empty());
+}
+
 TEST(Findings, EachKnownTroubleHasItsOwnFix) {
   EXPECT_NE(FixFor("Unschedulable", "pod has unbound immediate PersistentVolumeClaims").find("pvc"),
             std::string::npos);

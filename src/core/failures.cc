@@ -26,6 +26,13 @@ bool BlamesAPeer(const Ending& ending) {
   return ending.code < 128 && core::BlamesAPeer(TellingLine(ending.last_lines));
 }
 
+// A member runs, as far as is known.
+bool AnyRuns(const View& view) {
+  return std::ranges::any_of(view.replicas, [&](const ReplicaState& r) {
+    return view.IsCurrent(r) && InGang(r.id.role) && r.phase == Phase::kRunning;
+  });
+}
+
 // When the copy of it that is wanted was started; now, if that is still to come.
 base::Time StartOf(const View& view, ReplicaId id) {
   for (const ReplicaState& r : view.replicas) {
@@ -71,15 +78,26 @@ std::vector<Failure> FailuresIn(const View& view) {
         r.id.role == Role::kWorker && !Decides(view.job, view.status, r.id)) {
       continue;
     }
-    out.push_back({r.id, *r.ending, meaning, r.started});
+    out.push_back({.id = r.id,
+                   .ending = *r.ending,
+                   .meaning = meaning,
+                   .started = r.started,
+                   .blames_a_peer = InGang(r.id.role) && BlamesAPeer(*r.ending)});
   }
   // Taken away, nobody knows when: as early as any ending that it may explain.
   base::Time when = view.now;
   for (const Failure& f : out) when = std::min(when, f.ending.when);
-  const auto taken_away = [&](ReplicaId id) {
-    Ending gone{.code = 137, .when = when, .disruption = "deleted by somebody"};
-    out.push_back({id, gone, BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
-                   view.UnitOf(id).not_before, true});
+  const auto taken_away = [&](ReplicaId id, const std::string& silent = "") {
+    Ending gone{.code = 137,
+                .when = when,
+                .disruption = silent.empty() ? "deleted by somebody" : silent};
+    out.push_back(
+        {.id = id,
+         .ending = gone,
+         .meaning = BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
+         .started = view.UnitOf(id).not_before,
+         .inferred = true,
+         .silent = !silent.empty()});
   };
   for (ReplicaId id : view.status.seen) {
     if (!there.contains(id) && !view.status.completed.contains(id)) taken_away(id);
@@ -90,11 +108,18 @@ std::vector<Failure> FailuresIn(const View& view) {
   const std::set<ReplicaId> coordinators = Coordinators(view.job);
   const bool gang_ended = view.IsGang() && ended([](ReplicaId id) { return InGang(id.role); });
   const bool coordinator_ended = ended([&](ReplicaId id) { return coordinators.contains(id); });
+  // So may one whose host is silent, as long as everybody else only says that a peer was lost.
+  const auto own_cause = [](const Failure& f) {
+    return InGang(f.id.role) && f.meaning != Meaning::kDisruption && !f.blames_a_peer;
+  };
+  const bool peer_lost = std::ranges::any_of(out, &Failure::blames_a_peer) &&
+                         !(view.IsGang() && std::ranges::any_of(out, own_cause));
   for (const ReplicaState& r : view.replicas) {
-    if (!r.deleting || HasEnded(r) || !view.IsCurrent(r)) continue;
-    const bool explains = view.IsGang() ? gang_ended && InGang(r.id.role)
-                                        : coordinator_ended && r.id.role == Role::kPs;
-    if (explains) taken_away(r.id);
+    if (HasEnded(r) || !view.IsCurrent(r) || !InGang(r.id.role)) continue;
+    const bool deleted =
+        r.deleting && (view.IsGang() ? gang_ended : coordinator_ended && r.id.role == Role::kPs);
+    const bool silent = !r.silent.empty() && peer_lost && !BUG(kIgnoreSilence);
+    if (deleted || silent) taken_away(r.id, r.silent);
   }
   if (view.TrainingIsDone()) {
     std::erase_if(out, [](const Failure& f) { return f.id.role != Role::kEvaluator; });
@@ -103,8 +128,7 @@ std::vector<Failure> FailuresIn(const View& view) {
   return out;
 }
 
-Cause FirstCause(const View& view, const std::vector<Failure>& failures,
-                 base::Duration clock_resolution) {
+Cause FirstCause(const View& view, const std::vector<Failure>& failures, const Policy& policy) {
   if (BUG(kLatestIsCause)) return {&failures.back(), {}};
   const Failure* disruption = nullptr;
   for (const Failure& f : failures) {
@@ -115,12 +139,12 @@ Cause FirstCause(const View& view, const std::vector<Failure>& failures,
   if (disruption) return {disruption, {}};
   const Failure* first = &failures.front();
   for (const Failure& f : failures) {
-    if (f.ending.when >= failures.front().ending.when + clock_resolution) break;
+    if (f.ending.when >= failures.front().ending.when + policy.clock_resolution) break;
     if (f.meaning < first->meaning) first = &f;
   }
-  if (!BlamesAPeer(first->ending)) return {first, {}};
+  if (!first->blames_a_peer) return {first, {}};
   for (const Failure& f : failures) {
-    if (!BlamesAPeer(f.ending)) return {&f, {}};
+    if (!f.blames_a_peer) return {&f, {}};
   }
   if (first->meaning == Meaning::kPermanent) {
     const auto other = std::ranges::find_if(
@@ -130,10 +154,21 @@ Cause FirstCause(const View& view, const std::vector<Failure>& failures,
   const bool others_live = std::ranges::any_of(view.replicas, [&](const ReplicaState& r) {
     return view.IsCurrent(r) && InGang(r.id.role) && !HasEnded(r);
   });
-  const base::Time settled = first->ending.when + kSettle;
+  const base::Duration patience =
+      AnyRuns(view) ? std::max(kSettle, policy.notices_silence) : kSettle;
+  const base::Time settled = first->ending.when + patience;
   // An ending that is still to come was timed by another clock: not waited for longer than twice.
-  if (!others_live || view.now >= settled || settled > view.now + 2 * kSettle) return {first, {}};
+  if (!others_live || view.now >= settled || settled > view.now + 2 * patience) return {first, {}};
   return {nullptr, settled};
+}
+
+std::optional<base::Time> WaitsUntil(const View& view, const Failure& failure,
+                                     const Policy& policy) {
+  const base::Time settled = failure.ending.when + policy.notices_silence;
+  const bool waits = failure.blames_a_peer && failure.meaning != Meaning::kDisruption &&
+                     api::ReplicasOf(view.job.spec, Role::kPs) > 0 && AnyRuns(view) &&
+                     view.now < settled;
+  return waits ? std::optional(settled) : std::nullopt;
 }
 
 }  // namespace core

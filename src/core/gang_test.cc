@@ -148,6 +148,62 @@ TEST(Gang, AnEndingThatBlamesAPeerIsTheCauseWhenNoOtherComes) {
   EXPECT_TRUE(api::Has(world.job.status, "Failed"));
 }
 
+// A node is known to be silent after 40 s or more; the peers of its worker exit after 10 s.
+const Policy kOnCluster{.end_leftovers = false, .clock_resolution = 1s, .notices_silence = 90s};
+
+TEST(Gang, AMemberWhoseNodeIsSilentIsADisruptionThatExplainsItsPeersEndings) {
+  World world(MakeJob({.worker = 3}));
+  world.policy = kOnCluster;
+  world.Settle().After(1min).End(kWorker0, 1, kPeerLost).End(kWorker2, 1, kPeerLost);
+  EXPECT_EQ(world.Pass().look_again, world.now + 90s);
+  world.After(40s).Settle();
+  EXPECT_EQ(world.job.status.disruptions, 0);
+  EXPECT_FALSE(api::IsTerminal(world.job.status));
+  ReplicaState& silent = world.Of(kWorker1);
+  silent = Silent(silent);
+  const Decision d = world.Pass(/*perform=*/false);
+  EXPECT_EQ(ActionsOf<Stop>(d), (std::vector{Stop{kWorker1, "worker-1@0", false}}));
+  EXPECT_EQ(world.job.status.disruptions, 1);
+  EXPECT_EQ(world.job.status.restarts, 0);
+  const api::Incident& incident = world.job.status.incidents.back();
+  EXPECT_EQ(incident.replica, kWorker1);
+  EXPECT_EQ(incident.what, "was taken away: node n1 does not answer");
+  EXPECT_EQ(incident.consequences, (std::vector{kWorker0, kWorker2}));
+  // Nobody starts while Kubernetes has not let go of the pod.
+  world.Vanish(kWorker0).Vanish(kWorker2).Of(kWorker1).deleting = true;
+  world.After(10min);
+  EXPECT_EQ(Started(world.Pass(false)), std::vector<ReplicaId>());
+  world.Vanish(kWorker1).Settle();
+  EXPECT_EQ(world.Live(), (Attempts{{kWorker0, 1}, {kWorker1, 1}, {kWorker2, 1}}));
+  EXPECT_EQ(world.job.status.disruptions, 1);
+}
+
+TEST(Gang, AMemberWhoseNodeIsSilentRunsOnWhileItsPeersDo) {
+  World world(MakeJob({.worker = 2}));
+  world.policy = kOnCluster;
+  world.Settle().After(1min);
+  world.Of(kWorker1).silent = "node n1 does not answer";
+  EXPECT_TRUE(world.Settle().Pass().actions.empty());
+  EXPECT_EQ(world.job.status.disruptions, 0);
+}
+
+TEST(Gang, AnErrorOfItsOwnFailsTheJobThoughTheNodeOfAnotherIsSilent) {
+  const Decision d =
+      Judge(MakeJob({.worker = 3}),
+            {Saying(Exited(Worker(0, Phase::kRunning), 1, kStart + 1s), kPeerLost),
+             Saying(Exited(Worker(1, Phase::kRunning), 1, kStart + 3s), "ValueError: bad shape"),
+             Silent(Worker(2, Phase::kRunning))},
+            kOnCluster);
+  EXPECT_EQ(d.status.verdict->cause, "worker/1 exited with status 1: ValueError: bad shape");
+}
+
+TEST(Gang, AnEndingThatBlamesAPeerIsTheCauseWhenEveryNodeAnswers) {
+  World world(MakeJob({.worker = 2}));
+  world.policy = kOnCluster;
+  world.Settle().After(1min).End(kWorker0, 1, kPeerLost).Settle().After(90s).Settle();
+  EXPECT_TRUE(api::Has(world.job.status, "Failed"));
+}
+
 TEST(Gang, TheOneWithAnErrorOfItsOwnIsTheCauseThoughItEndedLater) {
   const Decision d =
       Judge(MakeJob({.worker = 2}),

@@ -104,6 +104,51 @@ TEST(ParameterServers, AChiefThatFailsOverOneThatIsJustBackStartsAgain) {
   EXPECT_TRUE(api::Has(world.job.status, "Failed"));
 }
 
+const Policy kOnCluster{.end_leftovers = false, .clock_resolution = 1s, .notices_silence = 90s};
+
+TEST(ParameterServers, OneWhoseNodeIsSilentExplainsTheChiefsError) {
+  for (const RestartPolicy policy : {RestartPolicy::kExitCode, RestartPolicy::kOnFailure}) {
+    World world(MakeJob({.chief = 1, .ps = 2, .worker = 2}, policy));
+    world.policy = kOnCluster;
+    world.Settle().After(1min).End(kChief0, 1, kPeerLost);
+    EXPECT_EQ(world.Pass().look_again, world.now + 90s);
+    world.After(40s).Of(kPs0).silent = "node n1 does not answer";
+    world.Pass(/*perform=*/false);
+    EXPECT_EQ(world.job.status.disruptions, 1);
+    EXPECT_EQ(world.job.status.restarts, 0);
+    EXPECT_EQ(world.job.status.incidents.back().replica, kPs0);
+    EXPECT_EQ(world.job.status.incidents.back().consequences, (std::vector{kChief0}));
+    world.Vanish(kChief0).Of(kPs0).deleting = true;
+    EXPECT_EQ(Started(world.After(10min).Pass(false)), std::vector<ReplicaId>());
+    world.Vanish(kPs0).Settle();
+    EXPECT_EQ(world.Live(),
+              (Attempts{{kChief0, 1}, {kPs0, 1}, {kPs1, 0}, {kWorker0, 0}, {kWorker1, 0}}));
+    EXPECT_EQ(world.job.status.disruptions, 1);
+  }
+}
+
+TEST(ParameterServers, AWorkerWhoseNodeIsSilentExplainsTheChiefsError) {
+  World world(PsJob());
+  world.policy = kOnCluster;
+  world.Settle().After(1min).Of(kWorker1).silent = "node n1 does not answer";
+  world.End(kChief0, 1, kPeerLost).Pass(/*perform=*/false);
+  EXPECT_EQ(world.job.status.disruptions, 1);
+  EXPECT_EQ(world.job.status.restarts, 0);
+  world.Vanish(kChief0).Of(kWorker1).deleting = true;
+  EXPECT_EQ(Started(world.After(10min).Pass(false)), std::vector<ReplicaId>());
+  world.Vanish(kWorker1).Settle();
+  EXPECT_EQ(world.Live(),
+            (Attempts{{kChief0, 1}, {kPs0, 0}, {kPs1, 0}, {kWorker0, 0}, {kWorker1, 1}}));
+}
+
+TEST(ParameterServers, AChiefThatBlamesAPeerFailsTheJobWhenEveryNodeAnswers) {
+  World world(PsJob());
+  world.policy = kOnCluster;
+  world.Settle().After(1min).End(kChief0, 1, kPeerLost).Settle();
+  EXPECT_FALSE(api::IsTerminal(world.job.status));
+  EXPECT_TRUE(api::Has(world.After(90s).Settle().job.status, "Failed"));
+}
+
 TEST(ParameterServers, AChiefThatHasAnErrorOfItsOwnFailsTheJobThoughOneIsJustBack) {
   World world(PsJob());
   world.Settle().After(1min).End(kPs0, 137).Settle().After(5s).End(kChief0, 1,

@@ -31,8 +31,10 @@ void Pass::Act() {
     }
     old_gang_lives |= InGang(r.id.role) &&
                       (view_.IsGang() || (view_.InRange(r.id) && !status_.units.contains(r.id)));
-    // A coordinator that meets a parameter server on its way out loses it, and fails.
-    if (r.id.role == Role::kPs && view_.InRange(r.id)) wait = Coordinators(job_);
+    // A coordinator that meets a parameter server on its way out loses it, and fails. So does one
+    // that meets a worker whose host is silent.
+    const bool would_fail_others = r.id.role == Role::kPs || !r.silent.empty();
+    if (would_fail_others && view_.InRange(r.id)) wait = Coordinators(job_);
     // The survivors of a broken gang have nothing left to save and may hang in a collective.
     const bool graceful = !view_.InRange(r.id) || (view_.UnitOf(r.id).planned && !BUG(kNoGrace));
     const bool works = r.id.role == Role::kWorker && job_.extensions.elastic && status_.shards;
@@ -57,9 +59,9 @@ void Pass::Act() {
   }
 }
 
-// One that is ending in its own time is not asked again.
+// One that is ending in its own time is not asked again, nor one whose host does not hear it.
 void Pass::AskToEnd(const ReplicaState& r, bool graceful, bool finish) {
-  if ((graceful && r.deleting) || (finish && r.leaving)) return;
+  if ((r.deleting && (graceful || !r.silent.empty())) || (finish && r.leaving)) return;
   decision_.actions.push_back(
       Stop{r.id, BUG(kForgetIncarnation) ? "" : r.incarnation, graceful, finish});
 }

@@ -48,22 +48,30 @@ void Pass::JudgeFailures() {
     (together ? gang : alone).push_back(std::move(f));
   }
   if (!gang.empty()) {
-    const Cause cause = FirstCause(view_, gang, policy_.clock_resolution);
+    const Cause cause = FirstCause(view_, gang, policy_);
     if (cause.failure) {
       JudgeOne(*cause.failure, gang, std::nullopt);
     } else {
       LookAgain(cause.settled);
     }
   }
-  // A lost parameter server explains its coordinator's end, never the other way round.
+  // A silent member explains the ends of all who blame a peer, a lost parameter server that of its
+  // coordinator, and never the other way round.
   std::ranges::sort(alone, {}, [](const Failure& f) {
-    return std::tuple(f.id.role != Role::kPs, f.ending.when, f.id);
+    return std::tuple(!f.silent, f.id.role != Role::kPs, f.ending.when, f.id);
   });
   std::set<ReplicaId> explained;
   for (const Failure& f : alone) {
     if (api::IsTerminal(status_)) return;
     if (explained.contains(f.id)) continue;
+    if (const auto until = WaitsUntil(view_, f, policy_)) {
+      LookAgain(*until);
+      continue;
+    }
     std::set<ReplicaId> group = RestartedWith(job_, f.id);
+    for (const Failure& other : alone) {
+      if (f.silent && other.blames_a_peer) group.insert(other.id);
+    }
     if (!BUG(kChiefRunsAgain)) {
       std::erase_if(group, [&](ReplicaId id) { return status_.completed.contains(id); });
     }

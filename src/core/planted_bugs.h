@@ -54,6 +54,7 @@ enum class Planted {
   kWorkerZeroEndsData,    // worker 0 ends a job whose others still have data
   kExcuseTheNeeded,       // a job ends without its minimum of workers once the data is done
   kJudgeWhileSuspended,   // failures are judged while the job is suspended
+  kIgnoreSilence,         // peers of one whose node is silent fail the job
   kSuspendBeatsSuccess,   // a job that has finished is suspended, and runs again on resume
   kCount
 };

@@ -79,6 +79,9 @@ struct Policy {
   bool end_leftovers = true;
   // Endings closer together than this have no known order.
   base::Duration clock_resolution{1};
+  // How long it may take until a host that does not answer is known as such (ReplicaState::silent).
+  // An ending that blames a peer is judged after that time, if the peers run as far as is known.
+  base::Duration notices_silence{0};
 };
 
 struct Decision {

@@ -87,6 +87,10 @@ inline ReplicaState Saying(ReplicaState r, std::string line) {
   r.ending->last_lines = {std::move(line)};
   return r;
 }
+inline ReplicaState Silent(ReplicaState r) {
+  r.silent = "node n1 does not answer";
+  return r;
+}
 inline ReplicaState Deleting(ReplicaState r) {
   r.deleting = true;
   return r;

@@ -3,35 +3,39 @@ knows that nothing runs there any more, and so does the operator. From that word
 
 import contextlib
 import os
+import subprocess
 
 import pytest
 from cluster import ApiError, holds
 from samples import pod
 from trials import QUIET
+from yard import BINARY
 
 SOAK = os.environ.get("SOAK") == "1"
 LOST = "trainyard.test/lost"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 EVICTED = "was taken away: DeletionByTaintManager: Taint manager: deleting due to NoExecute taint"
-WORKERS = {"worker-0": 0, "worker-1": 0}
 
 
 class Node:
-    """Worker 1 of the life's job is on it, everybody else on the node that answers."""
+    """One replica of the life's job is on it, everybody else on the node that answers."""
 
-    def __init__(self, life):
+    def __init__(self, life, replica="worker-1", **replicas):
+        replicas = replicas or {"Worker": 2}
+        names = [f"{role.lower()}-{i}" for role, count in replicas.items() for i in range(count)]
         self.life, self.api, self.name = life, life.api, f"lost-{life.namespace}"
         self.path = f"/api/v1/nodes/{self.name}"
         self.api.post("/api/v1/nodes", {"metadata": {"name": self.name}})
         self.say_ready("True")
         life.witness.still.add(life.namespace)
-        life.submit({"backoffLimit": 0}, Worker=2)
-        for replica, node in (("worker-0", "played"), ("worker-1", self.name)):
-            life.wait(lambda: life.pod(replica), f"the pod of {replica}")
-            life.kubelet.place(f"a-{replica}", node)
-            life.kubelet.running(f"a-{replica}")
-        life.up(WORKERS)
-        self.uid = life.pod("worker-1")["metadata"]["uid"]
+        self.replica = replica
+        life.submit({"backoffLimit": 0}, **replicas)
+        for one in names:
+            life.wait(lambda: life.pod(one), f"the pod of {one}")
+            life.kubelet.place(f"a-{one}", self.name if one == replica else "played")
+            life.kubelet.running(f"a-{one}")
+        life.up(dict.fromkeys(names, 0))
+        self.uid = life.pod(replica)["metadata"]["uid"]
 
     def say_ready(self, status):
         self.api.patch(f"{self.path}/status", {"status": {"conditions": [{"type": "Ready", "status": status}]}}, "strategic")
@@ -46,13 +50,21 @@ class Node:
         self.taint(LOST)
         self.life.wait(lambda: "deletionTimestamp" in self.life.pod("worker-1")["metadata"], "it is evicted")
 
-    def is_let_go(self):
+    def falls_silent(self):
+        """Kubernetes notices that it does not hear of the node any more. That takes 40 s and more; SOAK=1 waits for it."""
+        pod = f"/api/v1/namespaces/{self.life.namespace}/pods/a-{self.replica}"
+        if SOAK:
+            self.life.wait(lambda: not holds(self.api.get(pod), "Ready"), "Kubernetes notices", 120)
+        else:
+            self.api.patch(f"{pod}/status", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}, "strategic")
+
+    def is_let_go(self, again=None):
         """The pod of the lost node is gone; then the other node does its part, and all run again."""
         life = self.life
-        life.wait(lambda: self.uid in life.witness.gone[life.namespace, "pods/a-worker-1"], "the pod is gone", 120)
+        life.wait(lambda: self.uid in life.witness.gone[life.namespace, f"pods/a-{self.replica}"], "the pod is gone", 120)
         life.witness.still.discard(life.namespace)
         life.witness.look_again(life.namespace)
-        life.up({"worker-0": 1, "worker-1": 1})
+        life.up(again or {"worker-0": 1, "worker-1": 1})
         assert (life.status("restarts"), life.status("disruptions")) == (0, 1)
         return life.status("incidents")[0]["what"]
 
@@ -110,6 +122,41 @@ def test_a_pod_on_a_lost_node_is_replaced_when_kubernetes_clears_it_away(life, l
         lost.taint(LOST, OUT_OF_SERVICE)
         assert lost.is_let_go() == EVICTED
     succeed(life)
+
+
+PEER_LOST = "UnavailableError: Collective ops is aborted by: Socket closed"
+
+
+def why(life):
+    done = subprocess.run([BINARY, "why", "a", "-n", life.namespace], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "KUBECONFIG": str(life.stage.cluster.kubeconfig), "TRAINYARD_ON": "kubernetes"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("replicas, silent, follows, again", [
+    ({"Worker": 2}, "worker-1", "worker-0", {"worker-0": 1, "worker-1": 1}),
+    ({"Chief": 1, "PS": 1, "Worker": 1}, "ps-0", "chief-0", {"chief-0": 1, "ps-0": 1, "worker-0": 0}),
+], ids=["collective", "parameter servers"])
+def test_peers_of_a_replica_on_a_silent_node_do_not_fail_the_job(life, replicas, silent, follows, again):
+    """They exit within seconds, long before Kubernetes knows that the node is silent."""
+    node = Node(life, silent, **replicas)
+    try:
+        life.kubelet.ended(life.pod(follows), 1, message=PEER_LOST)
+        life.settle(QUIET)
+        assert not life.has("Failed")
+        spoken = follows.replace("-", "/")
+        assert f"{spoken} lost contact with a peer: waiting until it is known whether the node" in why(life)
+        node.falls_silent()
+        life.wait(lambda: life.status("disruptions") == 1, "it is known why")
+        life.wait(lambda: "deletionTimestamp" in life.pod(silent)["metadata"], "it is to go")
+        life.settle(QUIET)
+        assert f"{silent.replace('-', '/')} waits: NodeNotReady: node {node.name} does not answer" in why(life)
+        assert not life.pod(follows), "nothing starts yet"
+        life.stage.cluster.kubectl("-n", life.namespace, "delete", "pod", f"a-{silent}", "--force", "--grace-period=0", "--wait=false")
+        assert node.is_let_go(again) == f"was taken away: node {node.name} does not answer"
+    finally:
+        node.close()
 
 
 STAYS_UNTIL_DONE = "until test -e /tmp/done; do sleep 0.2; done"

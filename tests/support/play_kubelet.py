@@ -48,10 +48,10 @@ class PlayKubelet:
         return self.write(pod, {"phase": "Running", "conditions": self.conditions(False, "ContainersNotReady"),
                                 "containerStatuses": waiting})
 
-    def ended(self, pod, exit_code=0, reason=None, restarts=0):
-        """The container ended for good: the pod has succeeded, or failed."""
+    def ended(self, pod, exit_code=0, reason=None, restarts=0, message=""):
+        """The container ended for good: the pod has succeeded, or failed. `message` is the end of its log."""
         reason = reason or ("Completed" if exit_code == 0 else "Error")
-        terminated = {"exitCode": exit_code, "reason": reason, "startedAt": now(), "finishedAt": now()}
+        terminated = {"exitCode": exit_code, "reason": reason, "startedAt": now(), "finishedAt": now(), "message": message}
         return self.write(pod, {
             "phase": "Failed" if exit_code else "Succeeded",
             "conditions": self.conditions(False, "PodFailed" if exit_code else "PodCompleted"),

@@ -149,6 +149,26 @@ void ReadTrouble(const Json& status, Pod& pod) {
   }
 }
 
+// Once a node has been silent for about 40 s, Kubernetes sets the Ready condition of its pods to
+// False and touches nothing else. A kubelet that answers sets ContainersReady to False as well, or
+// says that readiness gates are not met.
+void ReadSilence(const Json& status, Pod& pod) {
+  const Json& conditions = At(status, "conditions");
+  const Json& ready = Named(conditions, "type", "Ready");
+  const Json& containers = Named(conditions, "type", "ContainersReady");
+  if (pod.replica.phase != core::Phase::kRunning || StringOr(ready, "status") != "False" ||
+      StringOr(containers, "status") != "True" ||
+      StringOr(ready, "reason") == "ReadinessGatesNotReady") {
+    return;
+  }
+  pod.replica.silent = fmt::format("node {} does not answer", pod.node);
+  pod.trouble = "NodeNotReady";
+  pod.trouble_message = fmt::format(
+      "Error pod {} message: {}; nothing takes the place of the pod until the node is back or "
+      "Kubernetes has let go of the pod",
+      pod.key.name, pod.replica.silent);
+}
+
 }  // namespace
 
 Pod ReadTroubled(const Json& object) {
@@ -239,6 +259,7 @@ std::optional<Pod> ReadPod(const Json& object) {
       TimeAt(terminated.is_object() ? terminated : At(state, "running"), "startedAt");
   if (started && *started >= created) pod.replica.started = started;
   if (!ended) ReadTrouble(status, pod);
+  if (!ended) ReadSilence(status, pod);
   return pod;
 }
 

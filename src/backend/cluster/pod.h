@@ -31,7 +31,8 @@ struct Pod {
   int64_t grace = -1;    // seconds it was given to end in; -1: nobody asks it to
   base::Time gone_by;    // if somebody does
   std::string node;      // empty: none has it
-  std::string trouble;   // why it does not start: "ImagePullBackOff", "Unschedulable"
+  // Why it does not start ("ImagePullBackOff", "Unschedulable"), or that its node is silent.
+  std::string trouble;
   std::string trouble_message;
 };
 

@@ -77,6 +77,29 @@ TEST(ReadPod, DeletedBySomebodyIsADisruptionOnceItHasEnded) {
   EXPECT_EQ(gone.replica.ending->disruption, "its pod was deleted");
 }
 
+std::string Conditions(const std::string& ready, const std::string& containers_ready) {
+  return fmt::format(
+      R"("phase":"Running","conditions":[{{"type":"Ready","status":{}}},)"
+      R"({{"type":"ContainersReady","status":"{}"}}],)",
+      ready, containers_ready);
+}
+
+// As the node controller marks the pods of a node whose kubelet has stopped.
+TEST(ReadPod, OnANodeThatDoesNotAnswerIsSilent) {
+  const std::string running = ContainerState(R"("running":{})");
+  const Pod pod = Read(PodObject("", Conditions("\"False\"", "True") + running));
+  EXPECT_EQ(pod.replica.phase, Phase::kRunning);
+  EXPECT_EQ(pod.replica.silent, "node n does not answer");
+  EXPECT_EQ(pod.trouble, "NodeNotReady");
+  EXPECT_EQ(Read(PodObject("", Conditions("\"True\"", "True") + running)).replica.silent, "");
+  EXPECT_EQ(Read(PodObject("", Conditions("\"False\"", "False") + running)).replica.silent, "")
+      << "a readiness probe fails";
+  const std::string gate = R"("False","reason":"ReadinessGatesNotReady")";
+  EXPECT_EQ(Read(PodObject("", Conditions(gate, "True") + running)).replica.silent, "");
+  const Pod ended = Read(PodObject("", Conditions("\"False\"", "True") + Terminated(1)));
+  EXPECT_EQ(ended.replica.silent, "");
+}
+
 // As training-operator makes one under this policy.
 Pod Theirs(const std::string& policy, const std::string& status) {
   Json object = PodObject("", status);

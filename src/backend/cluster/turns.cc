@@ -21,6 +21,8 @@ constexpr base::Duration kTellCountsBusy = std::chrono::seconds(10);
 constexpr base::Duration kLongestClosing = std::chrono::seconds(5);
 constexpr base::Duration kFirstPause = std::chrono::milliseconds(100);
 constexpr base::Duration kLongestPause = std::chrono::seconds(60);
+// Kubernetes takes 40 s to 55 s to see that a node is silent, by its default settings.
+constexpr base::Duration kNoticesSilence = std::chrono::seconds(90);
 // Turns begun before the answers are looked at again.
 constexpr int kTurnsAtOnce = 256;
 
@@ -57,7 +59,9 @@ Turns::Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings s
       pacer_(pacer),
       chronicle_(chronicle),
       settings_(std::move(settings)),
-      policy_{.end_leftovers = false, .clock_resolution = std::chrono::seconds(1)},
+      policy_{.end_leftovers = false,
+              .clock_resolution = std::chrono::seconds(1),
+              .notices_silence = kNoticesSilence},
       data_(data),
       deeds_(knowledge, pacer, chronicle, settings_),
       tryouts_(deeds_, [this](const Key& key) { Wake(key); }) {}

@@ -95,18 +95,26 @@ bool Checks::IsMisled(const Incarnation& one) const {
 }
 
 std::vector<Checks::Bad> Checks::BadEndings(std::optional<ReplicaId> id, int32_t attempt) const {
-  std::vector<Bad> out;
+  std::vector<Bad> out, silent;
+  bool own_cause = false;
   for (const Incarnation& one : world_.all) {
     if (one.state.attempt != attempt || one.stop_asked) continue;
     if (id ? one.state.id != *id : !InGang(one.state.id)) continue;
     if (one.seen_live) {
-      if (one.seen_deleting) out.push_back({&one, Sort::kDisruption, true});
+      if (one.seen_deleting) {
+        out.push_back({&one, Sort::kDisruption, true});
+      } else if (one.seen_silent) {
+        silent.push_back({&one, Sort::kDisruption, true});
+      }
       continue;
     }
     if (const Sort sort = SortOf(one); sort != Sort::kFine) {
       out.push_back({&one, one.seen_gone ? Sort::kDisruption : sort, one.seen_gone});
+      own_cause |= out.back().sort != Sort::kDisruption && !one.consequence;
     }
   }
+  // One whose node is silent explains those who followed it, and nothing else.
+  if (!own_cause) out.insert(out.end(), silent.begin(), silent.end());
   return out;
 }
 
@@ -126,7 +134,7 @@ bool Checks::HadFinished(const api::JobStatus& status) const {
       const ReplicaId id{role, i};
       if (!Decides(id)) continue;
       any = true;
-      if (!status.completed.contains(id) && !Excused(id) && !ended_well(id)) return false;
+      if (!status.completed.contains(id) && !ended_well(id)) return false;
     }
   }
   return any;

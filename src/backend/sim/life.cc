@@ -25,7 +25,9 @@ class Living {
   Living(uint64_t seed, bool trace) : world_(seed, seed % 3 == 2), checks_(world_, policy_) {
     world_.tracing = trace;
     world_.witness = &checks_;
-    if (world_.cluster) policy_ = {.end_leftovers = false, .clock_resolution = 1s};
+    if (world_.cluster) {
+      policy_ = {.end_leftovers = false, .clock_resolution = 1s, .notices_silence = 90s};
+    }
     MakeJob();
     job_ = world_.stored;
   }
@@ -239,7 +241,7 @@ class Living {
                              : &world_.all[static_cast<size_t>(running[static_cast<size_t>(
                                    random.Below(static_cast<int32_t>(running.size())))])];
     };
-    switch (random.Below(13)) {
+    switch (random.Below(14)) {
       case 0:
       case 1:
       case 2:
@@ -281,12 +283,19 @@ class Living {
         world_.stale_views = 1 + random.Below(3);
         break;
       case 11: {
+        // How long a node has been silent is known by the clock.
+        if (world_.AnySilenced()) break;
         const Duration most = random.Chance(50) ? Duration(2s) : Duration(1h);
         const Duration step = random.Between(1ms, most);
         world_.clock_offset += random.Chance(50) ? step : -step;
         world_.Trace("the clock jumps");
         break;
       }
+      case 13:
+        if (running.empty() || !world_.cluster) break;
+        world_.Silence(
+            running[static_cast<size_t>(random.Below(static_cast<int32_t>(running.size())))]);
+        break;
       case 12:
         if (world_.cluster) {  // two at once
           if (Incarnation* one = victim()) world_.Kill(*one, 137);

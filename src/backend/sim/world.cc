@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kCheckpointEvery = 10s;
+const char kSilentNode[] = "node n1 does not answer";
 const char kPeerLost[] = "UnavailableError: Collective ops is aborted by: Socket closed";
 
 bool Contains(const std::vector<ReplicaId>& ids, ReplicaId id) {
@@ -55,6 +56,7 @@ void World::Look() {
     one.seen_live = one.live;
     one.seen_gone = one.gone;
     one.seen_deleting = one.state.deleting;
+    one.seen_silent = !one.state.silent.empty();
   }
   if (data.total == 0) return;
   core::DataView& shown = view_.data.emplace();
@@ -152,6 +154,10 @@ base::Result<> World::Perform(const api::Job&, const core::Action& action) {
       one.stop_asked = one.state.deleting = true;
       one.kill_asked |= !stop->graceful;
       one.dying |= one.kill_asked;
+      if (one.silenced) {  // nobody hears it
+        one.state.silent = kSilentNode;
+        continue;
+      }
       const Duration in = stop->graceful ? random.Between(100ms, 10s) : random.Between(1ms, 500ms);
       Schedule(What::kStopped, in, static_cast<int32_t>(i), stop->graceful ? 0 : 1);
     }
@@ -197,7 +203,7 @@ bool World::Happen(const Happening& h) {
   }
   if (h.what != What::kUp && h.what != What::kExit && h.what != What::kStopped &&
       h.what != What::kVanish && h.what != What::kCollect && h.what != What::kShard &&
-      h.what != What::kHeard && h.what != What::kLeave) {
+      h.what != What::kHeard && h.what != What::kLeave && h.what != What::kSilent) {
     return false;
   }
   Incarnation& one = all[static_cast<size_t>(h.subject)];
@@ -218,7 +224,7 @@ bool World::Happen(const Happening& h) {
       Advance();
       break;
     case What::kExit:
-      if (!one.live || one.state.phase != Phase::kRunning) break;
+      if (!one.live || one.silenced || one.state.phase != Phase::kRunning) break;
       one.consequence = h.value == 1;
       End(one, h.value);
       break;
@@ -235,9 +241,15 @@ bool World::Happen(const Happening& h) {
       Schedule(What::kStopped, random.Between(100ms, 10s), h.subject);
       break;
     case What::kStopped:
-      if (!one.live) break;
+      if (!one.live || one.silenced) break;
       End(one, h.value == 1 ? 137 : random.Chance(20) ? 0 : random.Chance(20) ? 42 : 143);
       if (cluster) one.gone = true;
+      break;
+    case What::kSilent:
+      if (!one.live) break;
+      Trace(one.state.incarnation + " is known to be silent");
+      one.state.silent = kSilentNode;
+      changed = true;
       break;
     case What::kVanish:
       if (!one.live) break;
@@ -269,7 +281,7 @@ void World::End(Incarnation& one, int32_t code) {
   one.state.ending = core::Ending{
       .code = code, .signal = code > 128 ? code - 128 : 0, .when = when, .stopped = one.stop_asked};
   if (one.state.deleting && !one.stop_asked) one.state.ending->disruption = "deleted";
-  if (one.consequence && !cluster) one.state.ending->last_lines = {kPeerLost};
+  if (one.consequence && (!cluster || AnySilenced())) one.state.ending->last_lines = {kPeerLost};
   Trace(fmt::format("{} ends with {}{}", one.state.incarnation, code,
                     one.consequence ? ", following" : ""));
   changed = true;
@@ -306,6 +318,20 @@ void World::DeleteBySomebody(int32_t subject) {
   }
   const int32_t without_ending = random.Chance(50) ? 1 : 0;
   Schedule(What::kVanish, random.Between(1s, 30s), subject, without_ending);
+}
+
+void World::Silence(int32_t subject) {
+  Incarnation& one = all[static_cast<size_t>(subject)];
+  Trace("the node of " + one.state.incarnation + " is lost");
+  one.silenced = one.dying = true;
+  Follow(one);
+  Advance();
+  Schedule(What::kSilent, random.Between(40s, 55s), subject);
+  Schedule(What::kVanish, random.Between(60s, 400s), subject, 1);
+}
+
+bool World::AnySilenced() const {
+  return std::ranges::any_of(all, [](const Incarnation& one) { return one.live && one.silenced; });
 }
 
 void World::TakeAwayAll() {
@@ -441,7 +467,7 @@ void World::WorkDone(int32_t) {
 std::vector<int32_t> World::Running() const {
   std::vector<int32_t> out;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].live && all[i].state.phase == Phase::kRunning)
+    if (all[i].live && !all[i].silenced && all[i].state.phase == Phase::kRunning)
       out.push_back(static_cast<int32_t>(i));
   }
   return out;

@@ -29,6 +29,7 @@ enum class What {
   kShard,
   kHeard,
   kLeave,
+  kSilent,
   kWorkDone,
   kFault,
   kUser,
@@ -58,12 +59,13 @@ struct Incarnation {
   bool consequence = false;  // ended because of another
   bool observed = false;     // the controller has seen it, and finished that turn
   bool dying = false;        // its process does no work any more
+  bool silenced = false;     // its node is lost: it ends when the cluster lets go of it
   int32_t shards = 0;        // that it has
   bool misled = false;       // takes something else for the end of the data
   bool stops_early = false;  // of its own accord
   bool unheard = false;      // has ended, and the master of the data does not know
   // As the controller last saw it.
-  bool seen_live = true, seen_gone = false, seen_deleting = false;
+  bool seen_live = true, seen_gone = false, seen_deleting = false, seen_silent = false;
 };
 
 // The data of a job of independent workers that take shards of it.
@@ -106,6 +108,9 @@ class World : public Backend {
   void End(Incarnation& one, int32_t code);
   void Kill(Incarnation& one, int32_t code, const std::string& disruption = "");
   void DeleteBySomebody(int32_t subject);
+  // Its node is lost. The cluster notices that after a while, and later lets go of it.
+  void Silence(int32_t subject);
+  bool AnySilenced() const;
   void TakeAwayAll();
   std::vector<int32_t> Running() const;
   bool AnyLive() const;
