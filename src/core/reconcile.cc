@@ -53,11 +53,12 @@ Decision Pass::Run() {
     Set("Created", "TFJobCreated", fmt::format("TFJob {} is created.", Name()));
   }
   if (!api::IsTerminal(status_) || (BUG(kTerminalNotFinal) && api::Has(status_, "Failed"))) {
+    const bool suspend = job_.spec.run_policy.suspend && !BUG(kIgnoreSuspend);
     if (status_.shape.empty() && status_.attempt == 0) TakeUpAttempts();
+    if (!suspend) FindMissed();
     ForgetOutOfRange();
     RememberEndings();
     if (BUG(kFailedBeatsSucceeded)) JudgeFailures();
-    const bool suspend = job_.spec.run_policy.suspend && !BUG(kIgnoreSuspend);
     if (IsSuccess(job_, status_, view_.Excused()) && !(suspend && BUG(kSuspendBeatsSuccess))) {
       Succeed();
     } else if (suspend) {
@@ -88,7 +89,6 @@ void Pass::LookAgain(Time time) {
 }
 
 void Pass::Judge() {
-  FindMissed();
   if (api::Has(status_, "Suspended")) Resume();
   if (!status_.start_time) status_.start_time = std::chrono::floor<std::chrono::seconds>(now_);
   CorrectTimes();

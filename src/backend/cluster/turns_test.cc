@@ -205,6 +205,8 @@ struct RejectedJobTest : testing::WithTurns {
   // A person changes the stored job.
   void Change(int version) {
     Rewrite(version);
+    pods.Reached(static_cast<kube::Version>(version));
+    services.Reached(static_cast<kube::Version>(version));
     turns.Wake(kJob);
     Advance();
   }
