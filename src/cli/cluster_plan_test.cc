@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "cli/commands.h"
 #include "io/files.h"
 
@@ -104,6 +105,18 @@ TEST_F(ClusterPlanTest, SecretsComeByReference) {
   EXPECT_NE(job.find(R"("secretKeyRef":{"name":"j-env","key":"TOKEN"})"), std::string::npos);
   EXPECT_NE(job.find(R"("envFrom":[{"secretRef":{"name":"aws"}},{"secretRef":{"name":"hub"}}])"),
             std::string::npos);
+}
+
+TEST_F(ClusterPlanTest, ADirectoryMayEndInASlashOrADot) {
+  const std::string name = io::BaseName(root_);
+  for (const char* end : {"", "/", "//", "/.", "/./"}) {
+    const auto plan = Plan({root_ + end});
+    ASSERT_TRUE(plan) << plan.error().text();
+    EXPECT_EQ(CompactJson(Pod(*plan).at("containers").at(0).at("command")),
+              R"(["python3","/trainyard/code/train.py"])")
+        << end;
+    EXPECT_EQ(plan->plan.base_name, base::Lower(name)) << end;
+  }
 }
 
 TEST_F(ClusterPlanTest, ADirectoryThatIsTooMuchIsRunFromItsImage) {

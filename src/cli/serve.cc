@@ -63,7 +63,6 @@ std::string NameFor(const std::string& path) {
 
 Result<Model> ModelAt(const std::string& given) {
   std::string path = io::AbsolutePath(given);
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (!io::IsDirectory(path)) return Invalid(fmt::format("{} is no directory", given));
   if (!io::Exists(path + "/saved_model.pb") && !HasVersions(path)) {
     const std::string below = NewestModel(path);

@@ -213,7 +213,10 @@ std::string DirName(const std::string& path) {
 std::string AbsolutePath(const std::string& path) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.lexically_normal().string();
+  if (error) return path;
+  std::string out = absolute.lexically_normal().string();
+  while (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  return out;
 }
 
 std::string FindProgram(const std::string& name) {

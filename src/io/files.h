@@ -66,7 +66,7 @@ class Lock {
 
 std::string BaseName(const std::string& path);
 std::string DirName(const std::string& path);  // "." when there is none
-std::string AbsolutePath(const std::string& path);
+std::string AbsolutePath(const std::string& path);  // normalized, without a slash at its end
 // The program of this name on PATH, or the path itself when it has a slash; empty when there is
 // none to execute.
 std::string FindProgram(const std::string& name);
