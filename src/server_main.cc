@@ -7,6 +7,7 @@
 #include <malloc.h>
 
 #include "base/json.h"
+#include "io/signals.h"
 #include "serve/client.h"
 #include "serve/server.h"
 
@@ -20,7 +21,9 @@ int WaitForSignal(base::Duration patience) {
   if (came != 0) return came;
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    if (!io::IsIgnored(number)) sigaddset(&set, number);
+  }
   const int64_t ns = std::chrono::nanoseconds(patience).count();
   const timespec time{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
   const int number = sigtimedwait(&set, nullptr, &time);

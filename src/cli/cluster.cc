@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "io/clock.h"
+#include "io/signals.h"
 #include "kube/api.h"
 #include "kube/kubeconfig.h"
 
@@ -25,7 +26,7 @@ std::atomic<int> caught = 0;
 
 void CatchInterrupts() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    std::signal(signal, [](int number) { caught = number; });
+    if (!io::IsIgnored(signal)) std::signal(signal, [](int number) { caught = number; });
   }
   std::signal(SIGPIPE, SIG_IGN);
 }

@@ -7,10 +7,18 @@
 
 namespace io {
 
+bool IsIgnored(int signal) {
+  struct sigaction action{};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 Signals::Signals(std::initializer_list<int> which) {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : which) sigaddset(&set, signal);
+  // A blocked signal is delivered to a signalfd even if it is ignored.
+  for (int signal : which) {
+    if (!IsIgnored(signal)) sigaddset(&set, signal);
+  }
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -8,12 +8,17 @@
 
 namespace io {
 
+// Returns whether this process ignores the signal, as after `nohup`. Whoever started the process
+// chose that, so nothing may catch the signal then.
+bool IsIgnored(int signal);
+
 class Signals {
  public:
   // Of none.
   Signals() = default;
-  // From now on these come here: they are blocked in this thread and in those that it starts. A
-  // pipe that nobody reads is an error of the write, not the end of this process.
+  // From now on these come here, except for those that are ignored: they are blocked in this thread
+  // and in those that it starts. A pipe that nobody reads is an error of the write, not the end of
+  // this process.
   explicit Signals(std::initializer_list<int> which);
 
   // Readable when one has come.

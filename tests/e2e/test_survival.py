@@ -179,3 +179,15 @@ def test_a_kill_right_at_the_start_loses_nothing(yard, victim):
             guards = wait_for(lambda: yard.guard_pids(f"early-{delay}", "worker-1"), "a guard")
             yard.kill(guards[0])
             yard.end(run)
+
+
+@pytest.mark.parametrize("words", [("run", "-w", 1), ("sweep", "--param", "lr=0.1", "--metric", "loss", "--goal", "min", "-w", 1)],
+                         ids=["run", "sweep"])
+def test_a_signal_that_is_ignored_stays_ignored(yard, words):
+    """As after `nohup`: the terminal is closed and the job goes on."""
+    ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
+    run = yard.start(*words, yard.staying("print('10/10 - 0s - loss: 0.5 - 0s/epoch - 9ms/step')"), preexec_fn=ignore)
+    yard.up("worker-0")
+    run.send_signal(signal.SIGHUP)
+    yard.finish()
+    yard.end(run)
