@@ -1,6 +1,7 @@
 #include "cli/cluster_plan.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/core.h>
 

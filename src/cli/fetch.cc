@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include "base/quantity.h"
+#include "base/strings.h"
 #include "base/tar.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
@@ -21,6 +22,7 @@
 #include "io/unpack.h"
 #include "kube/api.h"
 #include "kube/exec.h"
+#include "pod_scripts.h"
 
 namespace cli {
 namespace {
@@ -36,18 +38,7 @@ using namespace std::chrono_literals;
 constexpr base::Duration kStartsWithin = 3min;
 constexpr int64_t kPodSeconds = 24 * 3600;  // it ends by itself if we cannot end it
 constexpr std::string_view kMount = "/claim";
-
-// Writes what lies below its first argument as a tar, plain files only: a link may lead anywhere.
-constexpr std::string_view kSend = R"PYTHON(
-import os, sys, tarfile
-root = sys.argv[1]
-with tarfile.open(fileobj=sys.stdout.buffer, mode='w|', format=tarfile.GNU_FORMAT) as tar:
-    for folder, folders, files in os.walk(root):
-        for name in sorted(folders) + sorted(files):
-            path = os.path.join(folder, name)
-            if not os.path.islink(path) and (os.path.isdir(path) or os.path.isfile(path)):
-                tar.add(path, os.path.relpath(path, root), recursive=False)
-)PYTHON";
+constexpr size_t kMostSaid = 1 << 20;
 
 Json FetchPod(const KeptOutput& source, const std::string& name) {
   JsonObject container{
@@ -87,14 +78,16 @@ Result<> WaitUntilRunning(Cluster& cluster, const std::string& path) {
   }
 }
 
-Result<> Receive(Cluster& cluster, const std::string& name_space, const std::string& pod,
-                 const KeptOutput& source, io::Unpack& to) {
+// Returns the paths that were not sent (send_files.py).
+Result<std::vector<std::string>> Receive(Cluster& cluster, const std::string& name_space,
+                                         const std::string& pod, const KeptOutput& source,
+                                         io::Unpack& to) {
   base::TarReader reader(to);
   auto exec = TRY(kube::Exec::Start(
       cluster.server(),
       {.ns = name_space,
        .pod = pod,
-       .command = {"python3", "-c", std::string(kSend),
+       .command = {"python3", "-c", std::string(pod_scripts::kSendFilesPy),
                    std::string(kMount) + (source.path.empty() ? "" : "/" + source.path)}}));
   ProgressLine line;
   std::string said;
@@ -105,7 +98,7 @@ Result<> Receive(Cluster& cluster, const std::string& name_space, const std::str
     if (!exec->more()) poll(&ready, 1, 100);
     Result<> fed;
     TRY(exec->Advance([&](int fd, std::string_view bytes) {
-      if (fd == 2) said += bytes.substr(0, 4096);
+      if (fd == 2 && said.size() < kMostSaid) said += bytes;
       if (fd == 1 && fed) fed = reader.Feed(bytes);
     }));
     TRY(std::move(fed));
@@ -114,16 +107,21 @@ Result<> Receive(Cluster& cluster, const std::string& name_space, const std::str
   const int status = TRY(Result<int>(*exec->status()));
   if (status != 0)
     return std::unexpected(
-        Error(ErrorKind::kInternal, fmt::format("reading the claim failed: {}", said)));
+        Error(ErrorKind::kInternal, fmt::format("reading the claim failed: {}", base::Trim(said))));
   if (!reader.complete())
     return std::unexpected(
         Error(ErrorKind::kUnavailable, "the connection ended before the last file"));
-  return {};
+  std::vector<std::string> skipped;
+  for (std::string_view path : base::Split(base::Trim(said), '\n')) {
+    if (!path.empty()) skipped.push_back(base::OneLine(path, 300));
+  }
+  return skipped;
 }
 
 struct Fetched {
   int64_t files = 0;
   int64_t bytes = 0;
+  std::vector<std::string> skipped;
 };
 
 // Into a directory beside `destination` first, so that nobody ever sees half of it.
@@ -140,8 +138,8 @@ Result<Fetched> Fetch(Cluster& cluster, const std::string& name_space, const std
   Fetched out;
   const auto received = [&]() -> Result<> {
     io::Unpack to = TRY(io::Unpack::Into(part));
-    TRY(Receive(cluster, name_space, pod_name, source, to));
-    out = {to.files(), to.bytes()};
+    auto skipped = TRY(Receive(cluster, name_space, pod_name, source, to));
+    out = {to.files(), to.bytes(), std::move(skipped)};
     if (rename(part.c_str(), destination.c_str()) != 0) return base::FromErrno(destination, errno);
     return {};
   }();
@@ -186,11 +184,20 @@ int FetchCommand(const Args& args) {
     const int status = Fail(cluster->Explain(fetched.error()));
     return Interrupted() ? 128 + Interrupted() : status;
   }
+  for (const std::string& path : fetched->skipped) {
+    fmt::print(stderr,
+               "trainyard: warning: {} was not fetched: it is not a file, or a link that leads to "
+               "none in the output\n",
+               path);
+  }
   if (args.json()) {
+    JsonArray skipped;
+    for (const std::string& path : fetched->skipped) skipped.emplace_back(path);
     fmt::print("{}\n", base::CompactJson(JsonObject{{"job", name},
                                                     {"directory", io::AbsolutePath(destination)},
                                                     {"files", fetched->files},
-                                                    {"bytes", fetched->bytes}}));
+                                                    {"bytes", fetched->bytes},
+                                                    {"skipped", std::move(skipped)}}));
     return 0;
   }
   fmt::print("{} files, {}, in {}\n", fetched->files, base::FormatBytes(fetched->bytes),

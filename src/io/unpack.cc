@@ -49,7 +49,9 @@ Result<> Unpack::Begin(const base::TarEntry& entry) {
   path_ = entry.path;
   std::string leaf;
   const Fd parent = TRY(Parent(entry.path, leaf));
-  if (entry.kind == base::TarEntry::Kind::kOther || leaf.empty()) return {};
+  if (entry.kind == base::TarEntry::Kind::kOther)
+    return base::Invalid("tar: neither a file nor a directory: " + entry.path);
+  if (leaf.empty()) return {};
   if (entry.kind == base::TarEntry::Kind::kDirectory) {
     TRY(OpenDirectory(parent, leaf, entry.path));
     return {};

@@ -1,7 +1,7 @@
 // Lays the files of a tar archive out below a directory, and nowhere else.
 //
-// The archive may come from anybody: names that are absolute or lead upwards are refused, links and
-// devices are passed over, and every step is taken from the directory's own descriptor without
+// The archive may come from anybody: names that are absolute or lead upwards, links and devices are
+// errors, and every step is taken from the directory's own descriptor without
 // following a link, so that nothing outside can be reached.
 #pragma once
 

@@ -56,10 +56,12 @@ TEST_F(UnpackTest, NothingLeavesTheDirectory) {
   EXPECT_EQ(ReadFile(root_ + "/in/one").value(), "1");
 }
 
-TEST_F(UnpackTest, LinksAndDevicesArePassedOver) {
+TEST_F(UnpackTest, ALinkIsAnErrorRatherThanAMissingFile) {
   auto to = Unpack::Into(root_ + "/in");
   ASSERT_TRUE(to);
-  EXPECT_TRUE(Put(*to, "link", "", TarEntry::Kind::kOther));
+  const auto link = Put(*to, "link", "", TarEntry::Kind::kOther);
+  ASSERT_FALSE(link);
+  EXPECT_EQ(link.error().text(), "tar: neither a file nor a directory: link");
   EXPECT_FALSE(Exists(root_ + "/in/link"));
   EXPECT_EQ(to->files(), 0);
 }
