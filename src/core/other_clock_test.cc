@@ -7,6 +7,7 @@ namespace core {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace testing;
 
 TEST(OtherClock, AStartThatIsStillToComeCountsFromNow) {
   World world(MakeJob({.worker = 1}));

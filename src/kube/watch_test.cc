@@ -381,7 +381,7 @@ TEST_F(WatchTest, AStepOfTheWallClockDoesNotMakeItWaitLonger) {
   }
 }
 
-// As after a restore of the cluster: the server does not have the version that we watch from yet, and
+// As after a restore of the cluster: the server does not have the version that we watch from, and
 // says nothing until it gets there.
 TEST_F(WatchTest, AStreamThatStaysSilentForTooLongIsFollowedByAList) {
   StartWatching();

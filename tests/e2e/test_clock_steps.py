@@ -60,16 +60,16 @@ os._exit(0 if attempt == 3 else 137)
 
 
 @needs_client
-def test_no_worker_is_taken_for_silent_and_no_shard_is_handed_out_twice(yard, clock):
-    job = Shards(yard, size=1000, pace=0.05)
+@pytest.mark.parametrize("step", STEPS)
+def test_no_worker_is_taken_for_silent_and_no_shard_is_handed_out_twice(yard, clock, step):
+    job = Shards(yard, pace=0.05)
     run = job.start("-w", 2, elastic="2:2")
     job.wait_for_holders("worker-0", "worker-1")
     wait_for(lambda: job.shards_trained() >= 4, "there is a measure of silence")
     job.hold("worker-1")
-    for step in STEPS:
-        clock.step(step)
-        before = job.shards_trained()
-        wait_for(lambda: job.shards_trained() >= before + 10, "the other worker goes on")
+    clock.step(step)
+    before = job.shards_trained()
+    wait_for(lambda: job.shards_trained() >= before + 10, "the other worker goes on")
     job.release("worker-1")
     yard.end(run, seconds=60)
     job.check_complete()
