@@ -54,7 +54,10 @@ class FileLogs : public LogSource {
       : dir_(dir), follow_(wish.follow) {
     for (ReplicaId id : wish.replicas) {
       auto [it, made] = tails_.try_emplace(id, dir_.LogFile(id));
-      if (wish.since) it->second.SkipTo(OffsetAt(dir_.LogFile(id), *wish.since));
+      const int64_t since = wish.since ? OffsetAt(dir_.LogFile(id), *wish.since) : 0;
+      const int64_t last = wish.tail ? OffsetOfLastLines(dir_.LogFile(id), *wish.tail) : 0;
+      it->second.SkipTo(std::max(since, last));
+      skipped_ |= last > since;
     }
   }
 
@@ -67,10 +70,12 @@ class FileLogs : public LogSource {
   }
 
   bool ended() const override { return ended_; }
+  bool skipped() const override { return skipped_; }
 
  private:
   backend::local::JobDir dir_;
   const bool follow_;
+  bool skipped_ = false;
   std::map<ReplicaId, LogTail> tails_;
   bool ended_ = false;
 };

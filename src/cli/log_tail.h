@@ -20,6 +20,8 @@ class LogTail {
  public:
   explicit LogTail(std::string path) : path_(std::move(path)) {}
 
+  // Whether ReadNew has something to read.
+  bool Grew();
   // What was added since the last time, at most `limit` bytes.
   std::string ReadNew(size_t limit = 1 << 20);
   void SkipTo(int64_t offset) { offset_ = offset; }
@@ -35,6 +37,11 @@ class LogTail {
 void NoteTime(const std::string& log_file, int64_t offset, base::Time now);
 // The byte from which on the log was written at or after `time`, as far as was noted.
 int64_t OffsetAt(const std::string& log_file, base::Time time);
+
+// The byte at which the last `lines` lines of the log begin, 0 if there are no more than that. It
+// reads the log from its end, at most kMostTail bytes of it: a line that is longer is cut.
+inline constexpr int64_t kMostTail = int64_t{64} << 20;
+int64_t OffsetOfLastLines(const std::string& log_file, int64_t lines);
 
 struct TimedChunk {
   api::ReplicaId id;

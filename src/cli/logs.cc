@@ -1,5 +1,7 @@
 // `logs`: the merged logs of a job.
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -17,6 +19,8 @@ namespace {
 
 using api::ReplicaId;
 using base::Result;
+
+constexpr int64_t kMostLines = 1'000'000;  // of each replica, that are read for --tail
 
 // "worker/1", "worker-1" or "worker": does the replica match?
 Result<std::vector<ReplicaId>> Matching(const std::string& wish,
@@ -65,17 +69,29 @@ Result<> PrintLogs(const Args& args, PlacedJob& job) {
   const int64_t tail = TRY(args.Number("tail", -1, 0, 1'000'000'000));
   if (args.Has("since"))
     wish.since = io::Now() - TRY_AS("--since", base::ParseDuration(args.Get("since")));
-  const auto source = TRY(job.OpenLogs(wish));
+  if (tail >= 0) wish.tail = tail;
   const Printer printer(args, wish.replicas);
-  LogView view(args.Has("raw"));
-  for (bool first = true; !source->ended(); first = false) {
+  std::unique_ptr<LogSource> source;
+  std::optional<LogView> view;
+  for (bool first = true; first || !source->ended();) {
+    if (first) {
+      source = TRY(job.OpenLogs(wish));
+      view.emplace(args.Has("raw"));
+    }
     const base::Time now = io::Now();
     for (const TimedChunk& chunk : TRY(source->Read()))
-      view.Feed(chunk.id, chunk.bytes, chunk.time);
-    std::vector<LogLine> lines = source->ended() ? view.TakeAll() : view.Take(now);
-    if (first && tail >= 0 && lines.size() > static_cast<size_t>(tail)) {
-      lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(tail));
+      view->Feed(chunk.id, chunk.bytes, chunk.time);
+    std::vector<LogLine> lines = source->ended() ? view->TakeAll() : view->Take(now);
+    if (first && tail >= 0) {
+      // Several lines of a log may be shown as one: then more of them are needed.
+      if (std::ssize(lines) < tail && source->skipped() && *wish.tail < kMostLines) {
+        wish.tail = *wish.tail * 16;
+        continue;
+      }
+      if (std::ssize(lines) > tail)
+        lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(tail));
     }
+    first = false;
     printer.Print(lines);
   }
   return {};

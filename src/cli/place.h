@@ -49,6 +49,7 @@ struct LogWish {
   std::vector<api::ReplicaId> replicas;  // of those that there are
   std::optional<base::Time> since;
   bool follow = false;
+  std::optional<int64_t> tail;  // only the last lines are of use: so many of each replica
 };
 
 // The log lines of a job's replicas, as they come.
@@ -57,6 +58,8 @@ class LogSource {
   virtual ~LogSource() = default;
   // All that is there, in the order in which it was printed. When nothing is, waits a moment.
   virtual base::Result<std::vector<TimedChunk>> Read() = 0;
+  // Lines before the first that Read returns were left out because of `tail`.
+  virtual bool skipped() const { return false; }
   // Nothing more will come.
   virtual bool ended() const = 0;
 };

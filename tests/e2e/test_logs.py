@@ -1,6 +1,7 @@
 """Logs: merged by time, whole tracebacks, progress bars collapsed, filters."""
 
 import json
+import os
 import pathlib
 import re
 import signal
@@ -221,3 +222,18 @@ for i in range(60):
     run.communicate()
     # CPU time, not wall time: three seconds of a loop that never waits are some 300 ticks.
     assert ticks < 60
+
+
+def test_the_last_lines_of_a_large_log_take_little_memory(yard):
+    yard.run("run", "-w", 1, yard.script("print('begun')"))
+    with open(yard.dir("train-1") / "logs/worker-0.log", "ab") as log:
+        log.truncate(log.tell() + (300 << 20))  # a day's log, without taking the place of one
+        log.seek(0, 2)
+        log.write(b"\nlast but one\nlast\n")
+    with open(yard.home / "shown", "w") as out:
+        process = yard.start("logs", "--tail", 2, stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert told((yard.home / "shown").read_text()) == [("worker/0", "last but one"), ("worker/0", "last")]
+    assert used.ru_maxrss < 100 << 10, f"{used.ru_maxrss} KiB"
