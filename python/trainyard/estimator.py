@@ -42,6 +42,8 @@ class SaveShardsHook(tf.compat.v1.train.CheckpointSaverHook):
     """
 
     def __init__(self, service, checkpoint_dir, save_secs=None, save_steps=None, **options):
+        if "://" in str(checkpoint_dir):
+            raise ValueError(f"{checkpoint_dir}: checkpoints of shards need a directory; object stores are not supported")
         super().__init__(checkpoint_dir, save_secs=save_secs, save_steps=save_steps, **options)
         self._service, self._directory = service, checkpoint_dir
 

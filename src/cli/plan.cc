@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include <fmt/core.h>
 #include <sys/wait.h>
@@ -240,7 +241,44 @@ Result<> CheckRunsHere(const Plan& plan) {
   return {};
 }
 
+namespace {
+
+// Our Python package would make a local folder named "s3:".
+Result<> CheckCheckpointDir(const std::string& where, const std::string& value) {
+  if (value.find("://") == std::string::npos) return {};
+  return Invalid(fmt::format(
+      "{}TRAINYARD_CHECKPOINT_DIR={}: object stores are not supported here; give a directory, on a "
+      "cluster one of a volume (--storage)",
+      where, value));
+}
+
+Result<> CheckCheckpointDirs(const Plan& plan) {
+  constexpr const char* kName = "TRAINYARD_CHECKPOINT_DIR";
+  if (const char* own = std::getenv(kName)) TRY(CheckCheckpointDir("", own));
+  const auto variables = TRY(base::ParseEnvFile(plan.env_text));
+  if (const auto it = variables.find(kName); it != variables.end())
+    TRY(CheckCheckpointDir("--env-file: ", it->second));
+  for (const auto& [role, spec] : plan.job.spec.replicas) {
+    const base::Json* pod = base::Find(spec.pod_template, "spec");
+    const base::Json* containers = pod ? base::Find(*pod, "containers") : nullptr;
+    if (!containers || !containers->is_array()) continue;
+    for (const base::Json& container : containers->get_array()) {
+      const base::Json* env = base::Find(container, "env");
+      if (!env || !env->is_array()) continue;
+      for (const base::Json& variable : env->get_array()) {
+        if (base::StringOr(variable, "name") != kName) continue;
+        TRY(CheckCheckpointDir(fmt::format("spec.tfReplicaSpecs.{}: env: ", api::Name(role)),
+                               base::StringOr(variable, "value")));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<> CheckJob(const Plan& plan) {
+  TRY(CheckCheckpointDirs(plan));
   api::Job checked = plan.job;
   if (checked.metadata.name.empty()) checked.metadata.name = plan.base_name + "-999999";
   if (auto errors = api::Validate(checked); !errors.empty()) {

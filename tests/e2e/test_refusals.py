@@ -171,3 +171,29 @@ def test_no_guard_beside_the_program(yard, script):
     done = subprocess.run([lonely, "run", script], env=yard.env, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "installation is broken" in done.stderr
     assert not yard.listing()
+
+
+def test_a_checkpoint_directory_in_an_object_store_is_refused(yard):
+    script = yard.script("print('never')")
+    store = "s3://bucket/model"
+    words = "TRAINYARD_CHECKPOINT_DIR=s3://bucket/model: object stores are not supported"
+    (yard.home / "vars").write_text(f"TRAINYARD_CHECKPOINT_DIR={store}\n")
+    assert words in yard.refused("run", "--env-file", yard.home / "vars", script)
+    assert words in yard.refused("run", script, env={"TRAINYARD_CHECKPOINT_DIR": store})
+    manifest = yard.script(f"""
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {{name: stored}}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      replicas: 1
+      template:
+        spec:
+          containers:
+          - name: tensorflow
+            image: none
+            command: [python3, {script}]
+            env: [{{name: TRAINYARD_CHECKPOINT_DIR, value: "{store}"}}]
+""", "job.yaml")
+    assert words in yard.refused("run", "-f", manifest)
