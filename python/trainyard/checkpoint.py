@@ -42,6 +42,8 @@ class ShardCheckpoint:
     one process at a time, and its successor has the same key (default: the directory's own name, say worker-0)."""
 
     def __init__(self, service, checkpoint, directory, key=None, keep=2):
+        if "://" in str(directory):
+            raise ValueError(f"{directory}: checkpoints of shards need a directory; object stores are not supported")
         self.directory = os.path.abspath(directory)
         self.key = key or os.path.basename(self.directory)
         self._service, self._checkpoint, self._keep = service, checkpoint, keep
@@ -50,7 +52,8 @@ class ShardCheckpoint:
         service.keep_in(os.path.join(self.directory, _LEDGER))
 
     def restore(self):
-        """Loads the model that was last committed. False: there is none yet."""
+        """Loads the model that was last committed. False: there was none, and the model as it is now is committed as the first one, to go
+        back to. Build the model and the optimizer before."""
         name = self._service.committed(self.key)
         if name is None:
             if strange := self._names():
@@ -61,6 +64,7 @@ class ShardCheckpoint:
         self._saved = [] if name == _NOTHING else [name]
         self._remove_others()
         if not self._saved:
+            self._write()
             return False
         if not os.path.exists(self._path(name) + ".index"):
             raise ShardError(f"the model {name} was committed, and is not in {self.directory} any more")
@@ -72,21 +76,23 @@ class ShardCheckpoint:
         last commit."""
         if not self._service.settled:
             self._service.commit(self.key, "")  # Says what is wrong.
-        name = f"model-{uuid.uuid4().hex[:12]}"
-        self._checkpoint.write(self._path(name))
-        self._sync(name)
         try:
-            self._service.commit(self.key, name)
+            self._write()
         except LeasesLost as lost:
             log.warning("%s; going back to the last commit", lost)
             self._service.forget()
-            if not self.restore():
-                raise
+            self.restore()
             return False
+        return True
+
+    def _write(self):
+        name = f"model-{uuid.uuid4().hex[:12]}"
+        self._checkpoint.write(self._path(name))
+        self._sync(name)
+        self._service.commit(self.key, name)
         self._saved.append(name)
         self._saved = self._saved[-self._keep:]
         self._remove_others()
-        return True
 
     def _path(self, name):
         return os.path.join(self.directory, name)

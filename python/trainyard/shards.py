@@ -38,6 +38,8 @@ TRAINING, EVALUATION, PREDICTION = 1, 2, 3  # elasticai_api's TaskType
 _DEFAULT_NAMES = {EVALUATION: "_EDL_DEFAULT_EVALUATION_DATA"}
 _DEFAULT_NAME = "_EDL_DEFAULT_TRAINING_DATA"  # As the published clients call a set without a name.
 _DEFAULT_BATCHES = 8  # As their master's --num_minibatches_per_task.
+_BEAT = 10.0  # Seconds. The master takes a member for silent after 60 at the earliest (src/ledger/ledger.h).
+_STUCK = 600.0  # Seconds. A script that has not trained a batch for so long is stuck: others may have its shards.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +139,20 @@ def _master_address():
     return None
 
 
+def _beat(weak, stop):
+    while not stop.wait(_BEAT):
+        service = weak()
+        if service is None:
+            return
+        try:
+            service._say_alive()
+        except ShardError as error:
+            if not stop.is_set():
+                log.warning("the heartbeat ends: %s", error)
+            return
+        del service
+
+
 class DataShardService:
     def __init__(self, ledger, name, batch_size, dataset_size=None, shards_per_call=1, shards_per_round=None):
         self.name, self.batch_size, self.dataset_size = name, batch_size, dataset_size
@@ -152,6 +168,8 @@ class DataShardService:
         self._finished = []  # ids that are trained and not reported
         self._pass, self._progress = 0, 0
         self._ended = self._closed = False
+        self._beating, self._stop = False, threading.Event()
+        self._active = time.monotonic()  # when the script last did anything with its shards
         weak = weakref.ref(self)
         atexit.register(lambda: (service := weak()) and service.close())
 
@@ -172,6 +190,7 @@ class DataShardService:
 
         Where the pipeline is not ours, only numbers of records are known: `batch_size`, or what the service was built with.
         """
+        self._active = time.monotonic()
         with self._lock:
             runs = self._pop(batch_size)
             failed = [(id, err_msg) for id in dict.fromkeys(id for id, _ in runs) if id in self._held] if err_msg else []
@@ -350,6 +369,7 @@ class DataShardService:
         if self._closed:
             return
         self._closed = True
+        self._stop.set()
         try:
             self._ledger.hurry()
             self.flush()
@@ -391,6 +411,8 @@ class DataShardService:
                     return wire.TAKEN
                 holding = list(self._held)
             reply = self._ledger.take(self._most, holding)
+            self._active = time.monotonic()
+            self._begin_to_beat()
             with self._lock:
                 for lease in reply.leases:
                     self._held[lease.id] = _Held(lease)
@@ -398,6 +420,19 @@ class DataShardService:
                 if reply.next == wire.END:
                     self._ended, self.leaving = True, reply.leaving
             return reply.next
+
+    def _begin_to_beat(self):
+        """Nothing is reported before a shard or a round is over, and that may take longer than the master waits for a sign."""
+        if self._beating or isinstance(self._ledger, LocalLedger):
+            return
+        self._beating = True
+        threading.Thread(target=_beat, args=(weakref.ref(self), self._stop), name="trainyard-heartbeat", daemon=True).start()
+
+    def _say_alive(self):
+        with self._lock:
+            holding = list(self._held)
+        if holding and time.monotonic() - self._active < _STUCK:
+            self._ledger.report([], holding=holding)
 
     def _shard(self, lease):
         with self._lock:

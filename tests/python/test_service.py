@@ -1,11 +1,13 @@
 """The account of records, with a master of the test's own and with none."""
 
+import pathlib
 import threading
 
 import grpc
 import pytest
 
-from trainyard import NotOfThisJob, ShardError, wire
+from trainyard import NotOfThisJob, ShardError, shards, wire
+from trainyard.checkpoint import ShardCheckpoint
 from yard import wait_for
 
 
@@ -335,3 +337,60 @@ def test_the_address_and_the_number_come_from_the_environment(master, build, mon
     monkeypatch.setenv("WORKER_ID", "65537")
     build(master_addr=None)
     assert [request.number for _, request in master.asked] == [65537]
+
+
+class Numbers:
+    """A checkpoint of one number, with the calls of tf.train.Checkpoint."""
+
+    def __init__(self):
+        self.value = 0
+
+    def write(self, path):
+        pathlib.Path(f"{path}.index").write_text(str(self.value))
+
+    def read(self, path):
+        self.value = int(pathlib.Path(f"{path}.index").read_text())
+        return self
+
+    def assert_existing_objects_matched(self):
+        return self
+
+
+def test_a_first_round_that_is_lost_goes_back_to_the_initial_model(master, build, tmp_path):
+    service = build(master, dataset_size=40, num_minibatches_per_shard=1, shards_per_round=2)
+    model = Numbers()
+    model.value = 7
+    saved = ShardCheckpoint(service, model, tmp_path / "worker-0")
+    assert not saved.restore()
+    assert service.more()
+    while service.fetch_shard():
+        model.value += 1
+        service.report_batch_done()
+    master.faults["Commit"].append(grpc.StatusCode.FAILED_PRECONDITION)  # the round was given to another
+    assert not saved.save()
+    assert model.value == 7
+    successor = Numbers()
+    assert ShardCheckpoint(service, successor, tmp_path / "worker-0").restore()
+    assert successor.value == 7
+
+
+def test_heartbeats_go_on_during_a_round_and_end_when_the_script_is_stuck(master, build, monkeypatch):
+    monkeypatch.setattr(shards, "_BEAT", 0.01)
+    service = build(master, dataset_size=40, num_minibatches_per_shard=1, shards_per_round=2)
+    assert service.more()
+    held = [shard.id for shard in (service.fetch_shard(), service.fetch_shard())]
+    wait_for(lambda: master.count("Report") >= 3, "heartbeats")
+    assert all(list(request.holding) == held and not request.done for name, request in master.asked if name == "Report")
+    monkeypatch.setattr(shards, "_STUCK", 0.0)
+    silent = threading.Event()
+    monkeypatch.setattr(service, "_say_alive", lambda say=service._say_alive: (say(), silent.set()))
+    assert silent.wait(60)
+    count = master.count("Report")
+    silent.clear()
+    assert silent.wait(60) and master.count("Report") == count
+
+
+def test_a_checkpoint_directory_in_an_object_store_is_refused(build):
+    service = build(dataset_size=40, shards_per_round=2)
+    with pytest.raises(ValueError, match="s3://bucket/model.*object stores are not supported"):
+        ShardCheckpoint(service, Numbers(), "s3://bucket/model")
