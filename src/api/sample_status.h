@@ -11,6 +11,8 @@ inline JobStatus FullStatus() {
   const Unit unit = {.attempt = 2,
                      .failures_in_row = 1,
                      .disruptions_in_row = 3,
+                     .preemptions_in_row = 2,
+                     .preempted_at = 40,
                      .not_before = t + 5us,
                      .planned = true};
   JobStatus status;

@@ -16,6 +16,8 @@ Json EncodeUnit(const Unit& unit) {
   out["attempt"] = unit.attempt;
   if (unit.failures_in_row) out["failuresInRow"] = unit.failures_in_row;
   if (unit.disruptions_in_row) out["disruptionsInRow"] = unit.disruptions_in_row;
+  if (unit.preemptions_in_row) out["preemptionsInRow"] = unit.preemptions_in_row;
+  if (unit.preempted_at) out["preemptedAt"] = unit.preempted_at;
   if (unit.planned) out["planned"] = true;
   if (unit.not_before != base::Time()) out["notBefore"] = base::FormatTimeMicro(unit.not_before);
   return out;
@@ -39,6 +41,8 @@ Unit DecodeUnit(const Json& json) {
   return {.attempt = Int32Or(json, "attempt"),
           .failures_in_row = Int32Or(json, "failuresInRow"),
           .disruptions_in_row = Int32Or(json, "disruptionsInRow"),
+          .preemptions_in_row = Int32Or(json, "preemptionsInRow"),
+          .preempted_at = base::IntOr(json, "preemptedAt"),
           .not_before = TimeAt(json, "notBefore"),
           .planned = base::BoolOr(json, "planned")};
 }

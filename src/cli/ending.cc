@@ -1,5 +1,7 @@
 #include "cli/ending.h"
 
+#include <ctime>
+
 #include <fmt/core.h>
 
 #include "base/duration.h"
@@ -9,7 +11,17 @@
 namespace cli {
 namespace {
 
-std::string ClockTime(base::Time time) { return base::FormatTimeMicro(time).substr(11, 12); }
+// "14:03:22.123 CEST": in the time zone of whoever reads it.
+std::string ClockTime(base::Time time) {
+  const auto second = std::chrono::floor<std::chrono::seconds>(time);
+  const time_t seconds = second.time_since_epoch().count();
+  tm local{};
+  localtime_r(&seconds, &local);
+  char zone[32] = "";
+  strftime(zone, sizeof zone, "%Z", &local);
+  return fmt::format("{:02}:{:02}:{:02}.{:03} {}", local.tm_hour, local.tm_min, local.tm_sec,
+                     (time - second) / std::chrono::milliseconds(1), zone);
+}
 
 std::string Took(const api::JobStatus& status) {
   if (!status.start_time || !status.completion_time) return "";

@@ -123,7 +123,7 @@ int EventsCommand(const Args& args) {
     text +=
         args.json()
             ? base::CompactJson(event) + "\n"
-            : fmt::format("{}  {:<7}  {:<18}  {}\n", base::StringOr(event, "time").substr(0, 19),
+            : fmt::format("{}Z  {:<7}  {:<18}  {}\n", base::StringOr(event, "time").substr(0, 19),
                           base::StringOr(event, "type"), base::StringOr(event, "reason"),
                           base::StringOr(event, "message"));
   }

@@ -33,6 +33,7 @@ using base::Result;
 
 constexpr int64_t kMostReplicas = 1000;  // of one role, on one machine
 // What a cluster would run the script in; on this machine it is named and not used.
+constexpr int64_t kBackoffLimit = 3;
 constexpr std::string_view kImage = "tensorflow/tensorflow:2.15.0";
 
 constexpr std::array kPolicies = {api::RestartPolicy::kNever, api::RestartPolicy::kOnFailure,
@@ -156,7 +157,7 @@ Result<Plan> FromScript(const Args& args) {
             JsonObject{{"spec", JsonObject{{"containers", JsonArray{std::move(container)}}}}}};
   }
   job.spec.run_policy.backoff_limit =
-      static_cast<int32_t>(TRY(args.Number("backoff-limit", 3, 0, 1'000'000)));
+      static_cast<int32_t>(TRY(args.Number("backoff-limit", kBackoffLimit, 0, 1'000'000)));
   return plan;
 }
 
@@ -178,7 +179,7 @@ Result<Plan> FromManifest(const Args& args) {
                                                   : plan.job.metadata.name;
   if (args.Has("backoff-limit")) {
     plan.job.spec.run_policy.backoff_limit =
-        static_cast<int32_t>(TRY(args.Number("backoff-limit", 3, 0, 1'000'000)));
+        static_cast<int32_t>(TRY(args.Number("backoff-limit", kBackoffLimit, 0, 1'000'000)));
   }
   return plan;
 }
@@ -297,6 +298,9 @@ Result<Plan> MakePlan(const Args& args) {
   auto python = ChoosePython(args);
   if (!python && (args.Has("python") || UsesPython(plan.job)))
     return std::unexpected(python.error());
+  // A manifest may leave it open, which means restarts without end.
+  auto& limit = plan.job.spec.run_policy.backoff_limit;
+  if (!limit) limit = kBackoffLimit;
   plan.run.python = python.value_or("");
   char directory[4096];
   if (!getcwd(directory, sizeof directory)) return base::FromErrno("current directory", errno);

@@ -195,3 +195,7 @@ int ResumeCommand(const Args& args) {
 }
 
 }  // namespace cli
+  if (!io::IsDirectory(run->directory)) {
+    return Refuse(fmt::format("{} runs in {}, which is gone: create it again, then resume",
+                              found->name, run->directory));
+  }

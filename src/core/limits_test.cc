@@ -1,6 +1,7 @@
 // Limits: of restarts, of time, of what is left behind.
 #include <gtest/gtest.h>
 
+#include "core/restart_policy.h"
 #include "core/testing.h"
 #include "core/verdict.h"
 
@@ -48,6 +49,48 @@ TEST(BackoffLimit, MayBeRaisedWhileTheJobRuns) {
   world.job.spec.run_policy.backoff_limit = 1;
   world.After(1s).End(kWorker0, 137).Settle();
   EXPECT_FALSE(api::IsTerminal(world.job.status));
+}
+
+// Worker 0 exits with the status of TensorFlow's preemption handler, after 10 s.
+World& Preempt(World& world) {
+  return world.Settle().After(10s).End(kWorker0, kPreemptedExit).Settle().After(5min).Settle();
+}
+
+TEST(Preemption, ReportedByTheProgramAloneFailsTheJobOnceItHasNoProgressTenTimes) {
+  World world(MakeJob({.worker = 2}));
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(api::IsTerminal(Preempt(world).job.status)) << i;
+  ASSERT_TRUE(api::Has(Preempt(world).job.status, "Failed"));
+  EXPECT_EQ(world.job.status.verdict->cause,
+            "worker/0 exited with status 42 (42 means preempted) 11 times in a row without progress");
+  EXPECT_EQ(world.job.status.verdict->exit_status, kExitByLimit);
+  EXPECT_EQ(world.job.status.disruptions, 10);
+}
+
+TEST(Preemption, OfATrainingThatGetsOnHasNoLimit) {
+  World world(MakeJob({.worker = 2}));
+  for (int64_t i = 1; i < 30; ++i) {
+    world.observed.progress.step = i;
+    EXPECT_FALSE(api::IsTerminal(Preempt(world).job.status)) << i;
+  }
+  World lasting(MakeJob({.worker = 2}));
+  for (int i = 0; i < 30; ++i) lasting.Settle().After(10min).End(kWorker0, kPreemptedExit).Settle();
+  EXPECT_FALSE(api::IsTerminal(lasting.job.status));
+}
+
+TEST(Preemption, ThatTheClusterReportsHasNoLimit) {
+  World world(MakeJob({.worker = 2}));
+  for (int i = 0; i < 30; ++i) {
+    world.Settle().After(10s).End(kWorker0, kPreemptedExit);
+    world.After(1s).Disrupt(kWorker1).Settle().After(5min);
+  }
+  EXPECT_FALSE(api::IsTerminal(world.Settle().job.status));
+}
+
+TEST(Preemption, IsForgottenOnceSomethingElseHappens) {
+  World world(MakeJob({.worker = 2}));
+  for (int i = 0; i < 10; ++i) Preempt(world);
+  world.Crash(kWorker0).After(5min);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(api::IsTerminal(Preempt(world).job.status)) << i;
 }
 
 TEST(Deadline, HasATimer) {

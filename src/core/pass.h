@@ -51,7 +51,8 @@ class Pass {
   void JudgeFailures();
   void JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
                 const std::optional<std::set<api::ReplicaId>>& group);
-  void PauseFor(api::Unit& unit, const Failure& cause);
+  int32_t PreemptionsInRow(const Failure& cause) const;
+  void PauseFor(api::Unit& unit, const Failure& cause, bool preempted);
   void Record(const Failure& cause, const std::vector<Failure>& failures);
   int32_t RestartsInPlace() const;
   bool PastRestartsInPlace();

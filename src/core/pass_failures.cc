@@ -26,6 +26,20 @@ bool IsMisled(const Failure& failure) {
          !failure.ending.stopped && failure.ending.disruption.empty();
 }
 
+// The program says that it was preempted, and nothing else does: no member of the group was taken
+// away.
+bool IsOwnPreemption(const Failure& cause, const std::vector<Failure>& failures) {
+  return cause.meaning == Meaning::kDisruption && cause.ending.code == kPreemptedExit &&
+         !cause.ending.stopped && std::ranges::all_of(failures, [](const Failure& f) {
+           return f.ending.disruption.empty();
+         });
+}
+
+// Grows as the training gets on, as far as this world can tell.
+int64_t ProgressOf(const api::JobStatus& status) {
+  return status.shards ? status.shards->done : status.progress.step.value_or(0);
+}
+
 }  // namespace
 
 using api::ReplicaId;
@@ -103,7 +117,18 @@ void Pass::JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
              ? fmt::format("job \"{}\" is failing because \"{}\" replica(s) failed.", Name(), type)
              : fmt::format("TFJob {} has failed because {} {} replica(s) failed.", FullName(),
                            count, type),
-         FailedBecause(job_, cause.id, cause.ending), exit_code);
+         FailedBecause(job_, cause.id, cause.ending, policy_.in_pods), exit_code);
+    return;
+  }
+  const bool preempted = IsOwnPreemption(cause, failures);
+  if (preempted && PreemptionsInRow(cause) > kMostPreemptionsInRow) {
+    Fail(fmt::format("TFJob {} has failed because {} exited with status {} again and again.",
+                     FullName(), api::Spoken(cause.id), kPreemptedExit),
+         FailedByLimit(
+             fmt::format("{} {} ({} means preempted) {} times in a row without progress",
+                         api::Spoken(cause.id), WhatHappened(cause.ending), kPreemptedExit,
+                         kMostPreemptionsInRow + 1),
+             Advice(job_, cause.id, cause.ending, policy_.in_pods)));
     return;
   }
   const bool failure = cause.meaning == Meaning::kRetryable;
@@ -119,7 +144,7 @@ void Pass::JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
                             ? ", and backoffLimit allows no restart"
                             : fmt::format(", after {} restart{}, as many as backoffLimit allows",
                                           *limit, *limit == 1 ? "" : "s")),
-            Advice(job_, cause.id, cause.ending)));
+            Advice(job_, cause.id, cause.ending, policy_.in_pods)));
     return;
   }
   (failure ? status_.restarts : status_.disruptions) += BUG(kCountTwice) ? 2 : !BUG(kCountNothing);
@@ -130,14 +155,14 @@ void Pass::JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
       status_.attempt = attempt - 1;  // one number for the whole group
       api::Unit& unit = RaiseAlone(id);
       unit.planned = false;
-      if (id == cause.id) PauseFor(unit, cause);
+      if (id == cause.id) PauseFor(unit, cause, preempted);
     }
     const Time not_before = status_.units[cause.id].not_before;
     for (ReplicaId id : *group) status_.units[id].not_before = not_before;
   } else {
     RaiseGang();
     status_.gang.planned = false;
-    PauseFor(status_.gang, cause);
+    PauseFor(status_.gang, cause, preempted);
   }
   // Those of replicas that make way now would be forgotten with them.
   status_.restarts += in_place - RestartsInPlace();
@@ -147,10 +172,19 @@ void Pass::JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
   Emit(true, "TFJobRestarting", message);
 }
 
-void Pass::PauseFor(api::Unit& unit, const Failure& cause) {
+// Of the cause's unit, this one included.
+int32_t Pass::PreemptionsInRow(const Failure& cause) const {
+  const api::Unit& unit = view_.UnitOf(cause.id);
+  const bool lasted = cause.started && cause.ending.when - *cause.started >= kLasting;
+  return lasted || ProgressOf(status_) > unit.preempted_at ? 1 : unit.preemptions_in_row + 1;
+}
+
+void Pass::PauseFor(api::Unit& unit, const Failure& cause, bool preempted) {
   if (cause.started && cause.ending.when - *cause.started >= kLasting && !BUG(kRowNeverEnds)) {
     unit.failures_in_row = unit.disruptions_in_row = 0;
   }
+  unit.preemptions_in_row = preempted ? PreemptionsInRow(cause) : 0;
+  unit.preempted_at = preempted ? ProgressOf(status_) : 0;
   int32_t& row =
       cause.meaning == Meaning::kRetryable ? unit.failures_in_row : unit.disruptions_in_row;
   unit.not_before = now_ + (BUG(kNoBackoff) ? Duration(0) : BackoffAfter(++row));

@@ -82,6 +82,8 @@ struct Policy {
   // How long it may take until a host that does not answer is known as such (ReplicaState::silent).
   // An ending that blames a peer is judged after that time, if the peers run as far as is known.
   base::Duration notices_silence{0};
+  // Replicas are pods with an image of their own; otherwise they are processes of this machine.
+  bool in_pods = false;
 };
 
 struct Decision {

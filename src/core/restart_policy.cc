@@ -9,13 +9,6 @@ namespace core {
 using api::ReplicaId;
 using api::Role;
 
-namespace {
-
-// TensorFlow's preemption handler saves a checkpoint and exits with this status.
-constexpr int32_t kPreemptedExit = 42;
-
-}  // namespace
-
 Meaning MeaningOf(const Ending& ending, api::RestartPolicy policy, bool may_end) {
   const bool taken_away = !ending.disruption.empty() || ending.code == kPreemptedExit;
   if (taken_away && !BUG(kDisruptionIsFailure)) return Meaning::kDisruption;

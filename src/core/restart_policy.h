@@ -44,4 +44,10 @@ inline constexpr base::Duration kLongestPause = std::chrono::minutes(5);
 // An attempt that lasted this long starts the row afresh.
 inline constexpr base::Duration kLasting = std::chrono::minutes(10);
 
+// TensorFlow's preemption handler saves a checkpoint and exits with this status.
+inline constexpr int32_t kPreemptedExit = 42;
+// After this many such exits in a row without progress, the next one is a failure of the program.
+// Their pauses add up to 8.5 minutes.
+inline constexpr int32_t kMostPreemptionsInRow = 10;
+
 }  // namespace core

@@ -33,9 +33,13 @@ constexpr std::array<std::string_view, 12> kPeerLoss = {
     "incarnation does not match",
 };
 
+constexpr std::string_view kPortInPod =
+    "another container of the pod holds the port, or with hostNetwork another program of its node";
+
 struct Cure {
   std::string_view in_line;
   std::string_view advice;
+  std::string_view in_pods = advice;  // on a cluster
 };
 
 // Errors that have one well-known way out.
@@ -45,12 +49,17 @@ constexpr std::array<Cure, 6> kCures = {{
      "with tf-keras "
      "installed, or use TensorFlow 2.15, or a custom training loop (examples/mnist.py)"},
     {"No module named 'tensorflow'",
-     "this Python has no TensorFlow: pip install tensorflow-cpu, or name another with --python"},
+     "this Python has no TensorFlow: pip install tensorflow-cpu, or name another with --python",
+     "the image has no TensorFlow: name one that does with -i IMAGE, or in the manifest"},
     {"No module named",
-     "install the missing module into the job's Python, or name another with --python"},
-    {"Could not start gRPC server", "another program holds the port: choose others with -p"},
-    {"Address already in use", "another program holds the port: choose others with -p"},
-    {"No space left on device", "free some disk space, or put the output elsewhere with --output"},
+     "install the missing module into the job's Python, or name another with --python",
+     "if the module is yours, run its directory instead of the script; if not, name an image that "
+     "has it with -i IMAGE: trainyard package DIR -t IMAGE makes one from a requirements.txt"},
+    {"Could not start gRPC server", "another program holds the port: choose others with -p",
+     kPortInPod},
+    {"Address already in use", "another program holds the port: choose others with -p", kPortInPod},
+    {"No space left on device", "free some disk space, or put the output elsewhere with --output",
+     "free some space on the volume, or use a larger one: --output new:SIZE"},
 }};
 
 bool ReadsLikeAnError(std::string_view line) {
@@ -123,28 +132,32 @@ std::string WhatHappened(const Ending& ending) {
   return fmt::format("exited with status {}", ending.code);
 }
 
-std::string Advice(const api::Job& job, api::ReplicaId id, const Ending& ending) {
+std::string Advice(const api::Job& job, api::ReplicaId id, const Ending& ending, bool in_pods) {
   if (!ending.memory_limit_by.empty()) {
     const std::string more = Mebibytes(ending.memory_limit + ending.memory_limit / 2);
     if (id.role == Role::kPs) return "raise resources.limits.memory of the PS to " + more;
     return fmt::format("trainyard resume {} --worker-memory {}", job.metadata.name, more);
   }
+  if (ending.start_error.starts_with("its working directory"))
+    return "create the directory again, then: trainyard resume " + job.metadata.name;
   for (const std::string& line : ending.last_lines) {
     for (const Cure& cure : kCures) {
-      if (line.find(cure.in_line) != std::string::npos) return std::string(cure.advice);
+      if (line.find(cure.in_line) == std::string::npos) continue;
+      return std::string(in_pods ? cure.in_pods : cure.advice);
     }
   }
   return fmt::format("trainyard logs {} -i {}", job.metadata.name, api::Spoken(id));
 }
 
-api::Verdict FailedBecause(const api::Job& job, api::ReplicaId id, const Ending& ending) {
+api::Verdict FailedBecause(const api::Job& job, api::ReplicaId id, const Ending& ending,
+                           bool in_pods) {
   api::Verdict verdict{.result = "failed", .exit_status = ending.code == 0 ? 1 : ending.code};
   verdict.cause = api::Spoken(id) + " " + WhatHappened(ending);
   const std::string line = TellingLine(ending.last_lines);
   if (ending.signal == 0 && ending.memory_limit_by.empty() && !line.empty()) {
     verdict.cause += ": " + line;
   }
-  verdict.advice = Advice(job, id, ending);
+  verdict.advice = Advice(job, id, ending, in_pods);
   return verdict;
 }
 

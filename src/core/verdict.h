@@ -29,10 +29,13 @@ bool BlamesAPeer(std::string_view line);
 // name.
 std::string WhatHappened(const Ending& ending);
 
-// What to try after this ending; empty when we know nothing better than to read the log.
-std::string Advice(const api::Job& job, api::ReplicaId id, const Ending& ending);
+// What to try after this ending; empty when we know nothing better than to read the log. `in_pods`:
+// the job runs on a cluster.
+std::string Advice(const api::Job& job, api::ReplicaId id, const Ending& ending,
+                   bool in_pods = false);
 
-api::Verdict FailedBecause(const api::Job& job, api::ReplicaId id, const Ending& ending);
+api::Verdict FailedBecause(const api::Job& job, api::ReplicaId id, const Ending& ending,
+                           bool in_pods = false);
 api::Verdict FailedByLimit(const std::string& cause, const std::string& advice);
 api::Verdict SucceededBecause(const api::Job& job);
 

@@ -61,6 +61,22 @@ TEST(WhatHappened, TellsHowItEnded) {
             "ran out of memory (killed at its limit of 512Mi, peak 511Mi, by cgroup v1)");
 }
 
+TEST(Verdict, OnAClusterTheAdviceIsForAnImage) {
+  const Ending ending = {.code = 1, .last_lines = {"ModuleNotFoundError: No module named 'pandas'"}};
+  for (const char* flag : {"--python", "-p"}) {
+    World here(MakeJob({.worker = 1})), there(MakeJob({.worker = 1}));
+    there.policy.in_pods = true;
+    const char* line = flag[1] == 'p' ? "Address already in use" : "No module named 'pandas'";
+    for (World* world : {&here, &there}) {
+      world->job.spec.replicas.at(Role::kWorker).restart_policy = RestartPolicy::kNever;
+      world->Settle().End(kWorker0, 1, line).Settle();
+    }
+    EXPECT_TRUE(here.job.status.verdict->advice.contains(flag));
+    EXPECT_FALSE(there.job.status.verdict->advice.contains(flag));
+  }
+  EXPECT_TRUE(Advice(MakeJob({.worker = 1}), kWorker0, ending, true).contains("trainyard package"));
+}
+
 TEST(Verdict, TellsTheTracebacksLastLine) {
   EXPECT_EQ(FailedBecause(MakeJob({.worker = 2}), kWorker1, {.code = 1, .last_lines = kTraceback}),
             (api::Verdict{"failed",

@@ -1,7 +1,8 @@
 // trainyard-guard: runs one replica and lets nothing of it survive.
 //
-//   trainyard-guard --record FILE [--cgroup DIR]... [--memory-limit BYTES [--poll]]
-//                   [--descriptors N] [--mount FROM TO]... -- PROGRAM [ARG]...
+//   trainyard-guard --record FILE [--directory DIR] [--cgroup DIR]...
+//                   [--memory-limit BYTES [--poll]] [--descriptors N] [--mount FROM TO]...
+//                   -- PROGRAM [ARG]...
 //   trainyard-guard --check --mount FROM TO...
 //   trainyard-guard --leaf DIR
 //
@@ -66,6 +67,7 @@ constexpr int kMaxMounts = 64;
 
 struct Options {
   const char* record = nullptr;
+  const char* directory = nullptr;  // the program's; ours if it is not given
   const char* cgroups[kMaxCgroups] = {};
   int cgroup_count = 0;
   const char* leaf = nullptr;  // the supervisor's own cgroup
@@ -109,6 +111,8 @@ Options Parse(int argc, char** argv) {
       i += 2;
     } else if (strcmp(arg, "--record") == 0 && i + 1 < argc) {
       options.record = argv[++i];
+    } else if (strcmp(arg, "--directory") == 0 && i + 1 < argc) {
+      options.directory = argv[++i];
     } else if (strcmp(arg, "--leaf") == 0 && i + 1 < argc) {
       options.leaf = argv[++i];
     } else if (strcmp(arg, "--memory-limit") == 0 && i + 1 < argc) {
@@ -296,6 +300,10 @@ void RemoveCgroups(const Options& options) {
   if (null > 0) {
     dup2(null, 0);
     close(null);
+  }
+  if (options.directory && chdir(options.directory) != 0) {
+    dprintf(report, "its working directory %s: %s", options.directory, strerror(errno));
+    _exit(127);
   }
   if (const char* why = guard::EnterMounts(options.mounts, options.mount_count)) {
     dprintf(report, "%s", why);

@@ -326,7 +326,8 @@ def test_kubectl_explains_it(tfjobs):
 def test_a_status_is_kept_as_it_was_patched(tfjobs, stored):
     """All that EncodeStatus writes is named in the schema (src/api/crd_test.cc); this is what the server makes of it."""
     path = stored(job(WORKER, "kept"))
-    unit = {"attempt": 2, "failuresInRow": 1, "disruptionsInRow": 3, "planned": True, "notBefore": "2026-11-15T20:29:57.000005Z"}
+    unit = {"attempt": 2, "failuresInRow": 1, "disruptionsInRow": 3, "preemptionsInRow": 2, "preemptedAt": 40, "planned": True,
+            "notBefore": "2026-11-15T20:29:57.000005Z"}
     status = {
         "conditions": [{"type": "Created", "status": "True", "reason": "r", "message": "m",
                         "lastUpdateTime": "2026-11-15T20:29:57Z", "lastTransitionTime": "2026-11-15T20:29:57Z"}],

@@ -190,3 +190,51 @@ def test_why_names_the_signal_and_blames_nobody_else(yard, sig):
     why = yard.run("why")
     assert f"worker/1 was killed by {sig.name}" in why
     assert "worker/0 was" not in why
+
+
+def test_a_manifest_without_a_limit_is_restarted_three_times(yard):
+    manifest = yard.script("""
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: endless}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      restartPolicy: OnFailure
+      template: {spec: {containers: [{name: tensorflow, image: i, command: ["false"]}]}}
+""", "endless.yaml")
+    out = yard.run("run", "-f", manifest, status=64)
+    assert "after 3 restarts, as many as backoffLimit allows" in out
+
+
+def test_a_working_directory_that_is_gone_ends_the_job_and_resume_says_so(yard):
+    work = yard.home / "work"
+    work.mkdir()
+    script = yard.script("""
+import os, time
+if os.environ['TRAINYARD_ATTEMPT'] == '0':
+    os.rmdir(os.getcwd())
+    os.kill(os.getpid(), 9)
+""")
+    out = yard.run("run", "-w", 1, script, cwd=work, status=127, seconds=20)
+    assert f"could not be started: its working directory {work}: No such file or directory" in out
+    assert "create the directory again, then: trainyard resume train-1" in out
+    assert yard.refused("resume", "train-1") == f"train-1 runs in {work}, which is gone: create it again, then resume"
+    work.mkdir()
+    yard.run("resume", "train-1", cwd=work)
+
+
+def test_a_shell_in_a_directory_that_is_gone_can_resume(yard):
+    yard.run("run", "-w", 1, yard.script("import os; os._exit(1 if os.environ['TRAINYARD_ATTEMPT'] == '0' else 0)"), status=1)
+    gone = yard.home / "gone"
+    gone.mkdir()
+    yard.run("resume", "train-1", cwd=gone, preexec_fn=gone.rmdir)
+
+
+def test_the_verdict_names_the_time_zone(yard):
+    script = yard.script("raise SystemExit(3)")
+    out = yard.run("run", "-w", 1, script, status=3, env={"TZ": "XYZ-3"})
+    when = yard.status("train-1")["incidents"][0]["when"]
+    hour = (int(when[11:13]) + 3) % 24
+    assert f"  first   {hour:02}{when[13:23]} XYZ  worker/0  exited with status 3" in out
+    assert f"{when[:19]}Z" in yard.run("why") and "Z  Normal" in yard.run("events")

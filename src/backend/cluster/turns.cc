@@ -61,7 +61,8 @@ Turns::Turns(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, Settings s
       settings_(std::move(settings)),
       policy_{.end_leftovers = false,
               .clock_resolution = std::chrono::seconds(1),
-              .notices_silence = kNoticesSilence},
+              .notices_silence = kNoticesSilence,
+              .in_pods = true},
       data_(data),
       deeds_(knowledge, pacer, chronicle, settings_),
       tryouts_(deeds_, [this](const Key& key) { Wake(key); }) {}

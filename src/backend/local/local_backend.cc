@@ -292,11 +292,16 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
     return recorded;
   }
   io::Spawn spawn{.env = FullEnvironment(command.added),
-                  .directory = command.directory,
                   .output = log.get(),
                   .extra = {guard_end.get(), lock_.fd()}};
-  spawn.argv = {guard_program_, "--record", dir_.EndingFile(id, attempt), "--clock-offset",
-                std::to_string(io::ClockOffset().count())};
+  // The guard enters the directory and reports when it cannot: then the job ends with that cause.
+  spawn.argv = {guard_program_,
+                "--record",
+                dir_.EndingFile(id, attempt),
+                "--clock-offset",
+                std::to_string(io::ClockOffset().count()),
+                "--directory",
+                command.directory};
   for (const std::string& cgroup : enforcement.cgroups) {
     spawn.argv.insert(spawn.argv.end(), {"--cgroup", cgroup});
   }
