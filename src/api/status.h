@@ -64,8 +64,8 @@ struct Unit {
   int32_t attempt = 0;
   int32_t failures_in_row = 0;
   int32_t disruptions_in_row = 0;
-  // Exits with TensorFlow's preemption status in a row that nothing but the program itself reported,
-  // and the progress of the training at the last of them.
+  // Exits in a row with TensorFlow's preemption status that nothing but the program reported, and
+  // the progress of the training at the last of them.
   int32_t preemptions_in_row = 0;
   int64_t preempted_at = 0;
   base::Time not_before;  // when the wanted attempt may start

@@ -14,7 +14,6 @@
 namespace cli {
 namespace {
 
-using api::Role;
 using base::ArrayAt;
 using base::Invalid;
 using base::Json;
@@ -113,11 +112,12 @@ Result<> ShapeScript(const Args& args, ClusterPlan& out) {
   Plan& plan = out.plan;
   std::optional<JsonObject> pod_file;
   if (args.Has("pod-file")) pod_file = TRY(ReadPodFile(args.Get("pod-file")));
-  const int64_t gpus = TRY(args.Number("gpus", 0, 0, 1000));
   const std::string entry =
       fmt::format("{}/{}", kCodeMount,
                   plan.code_dir.empty() ? io::BaseName(plan.run.script)
-                                        : plan.run.script.substr(plan.code_dir.size() + 1));
+                                        : std::filesystem::path(plan.run.script)
+                                              .lexically_relative(plan.code_dir)
+                                              .string());
   for (auto& [role, spec] : plan.job.spec.replicas) {
     Json container = *api::TensorFlowContainer(spec.pod_template);
     JsonObject& inner = container.get_object();
@@ -130,8 +130,6 @@ Result<> ShapeScript(const Args& args, ClusterPlan& out) {
     if (!out.code.empty())
       inner["volumeMounts"] =
           JsonArray{JsonObject{{"name", "trainyard-code"}, {"mountPath", kCodeMount}}};
-    if (gpus > 0 && role != Role::kPs)
-      ObjectAt(ObjectAt(inner, "resources"), "limits")["nvidia.com/gpu"] = gpus;
     spec.pod_template = Shaped(std::move(container), pod_file);
     if (pod_file && args.Has("image")) {
       JsonArray& containers =
@@ -241,7 +239,7 @@ Result<ClusterPlan> MakeClusterPlan(const Args& args) {
     TRY(ShapeScript(args, out));
     out.plan.job.extensions.end_leftovers = true;
   } else {
-    for (const char* flag : {"image", "pod-file", "gpus"}) {
+    for (const char* flag : {"image", "pod-file"}) {
       if (args.Has(flag))
         return Invalid(fmt::format("--{} is for scripts: with -f, say it in the manifest", flag));
     }

@@ -201,6 +201,11 @@ int RunOnCluster(const Args& args, const std::string& context) {
 }
 
 int ResumeOnCluster(const Args& args, const std::string& context) {
+  for (const char* flag : {"code", "env"}) {
+    if (args.Has(flag))
+      return Refuse(fmt::format(
+          "--{} is for jobs of this machine: on a cluster, submit the job again with run", flag));
+  }
   auto cluster = Cluster::Connect(context);
   if (!cluster) return Fail(cluster.error());
   auto place = PlaceOf(args);

@@ -22,12 +22,13 @@ std::string Shape(const api::JobSpec& spec) {
 }
 
 std::string Header(const api::Job& job, const std::string& where, const std::string& code,
-                   const std::string& with) {
+                   const std::string& with, const std::string& as) {
   const io::Terminal terminal = io::TerminalOf(1);
   const std::string dot = terminal.unicode ? " · " : " - ";
   std::string out = job.metadata.name + dot + where + dot + Shape(job.spec);
   if (!code.empty()) out += dot + fmt::format("code {:08x}", base::Crc32c(code));
   if (!with.empty()) out += dot + with;
+  if (!as.empty()) out += dot + as;
   return terminal.colour ? fmt::format("\x1b[1m{}\x1b[0m\n", out) : out + "\n";
 }
 

@@ -10,6 +10,7 @@
 
 #include "api/decode.h"
 #include "api/extensions.h"
+#include "backend/local/gpus.h"
 #include "backend/local/limits.h"
 #include "backend/local/replica.h"
 #include "base/duration.h"
@@ -32,8 +33,8 @@ using base::JsonObject;
 using base::Result;
 
 constexpr int64_t kMostReplicas = 1000;  // of one role, on one machine
-// What a cluster would run the script in; on this machine it is named and not used.
 constexpr int64_t kBackoffLimit = 3;
+// What a cluster would run the script in; on this machine it is named and not used.
 constexpr std::string_view kImage = "tensorflow/tensorflow:2.15.0";
 
 constexpr std::array kPolicies = {api::RestartPolicy::kNever, api::RestartPolicy::kOnFailure,
@@ -98,6 +99,8 @@ Result<JsonObject> Limits(const Args& args) {
     if (millis < 10) return Invalid("--worker-cpu: must be at least 0.01");
     limits["cpu"] = fmt::format("{}m", millis);
   }
+  if (const int64_t gpus = TRY(args.Number("gpus", 0, 0, 1000)); gpus > 0)
+    limits["nvidia.com/gpu"] = gpus;
   return limits;
 }
 
@@ -163,7 +166,7 @@ Result<Plan> FromScript(const Args& args) {
 
 Result<Plan> FromManifest(const Args& args) {
   for (const char* flag : {"workers", "elastic", "ps", "chief", "evaluator", "command", "restart",
-                           "worker-memory", "worker-cpu"}) {
+                           "worker-memory", "worker-cpu", "gpus"}) {
     if (args.Has(flag))
       return Invalid(fmt::format("--{} is for scripts: with -f, say it in the manifest", flag));
   }
@@ -237,7 +240,7 @@ Result<> CheckRunsHere(const Plan& plan) {
     std::map<api::ReplicaId, int32_t> ports;
     for (api::ReplicaId id : backend::local::WithPorts(plan.job)) ports[id] = 1;
     backend::local::JobDir nowhere("/nonexistent");
-    TRY(backend::local::CommandOf({plan.job, nowhere, plan.run, ports, {}}, {role, 0}, 0));
+    TRY(backend::local::CommandOf({plan.job, nowhere, plan.run, ports, {}, {}, {}}, {role, 0}, 0));
   }
   return {};
 }
@@ -289,18 +292,20 @@ Result<> CheckJob(const Plan& plan) {
 }
 
 Result<Plan> MakePlan(const Args& args) {
-  for (const char* flag : {"image", "pod-file", "gpus", "secret"}) {
+  for (const char* flag : {"image", "pod-file", "secret"}) {
     if (args.Has(flag)) return Invalid(fmt::format("--{} is for clusters: see --on", flag));
   }
+  if (args.Has("gpus") && backend::local::GpusIn(std::nullopt).empty())
+    return Invalid("--gpus: this machine has no NVIDIA GPU: leave it out to train on the CPU");
   Plan plan = TRY(ReadPlan(args));
+  // A manifest may leave it open, which means restarts without end.
+  auto& limit = plan.job.spec.run_policy.backoff_limit;
+  if (!limit) limit = kBackoffLimit;
   if (plan.job.metadata.name_space.empty()) plan.job.metadata.name_space = "default";
   if (!plan.others.empty()) plan.warnings.push_back(NotMadeHere(plan.others));
   auto python = ChoosePython(args);
   if (!python && (args.Has("python") || UsesPython(plan.job)))
     return std::unexpected(python.error());
-  // A manifest may leave it open, which means restarts without end.
-  auto& limit = plan.job.spec.run_policy.backoff_limit;
-  if (!limit) limit = kBackoffLimit;
   plan.run.python = python.value_or("");
   char directory[4096];
   if (!getcwd(directory, sizeof directory)) return base::FromErrno("current directory", errno);

@@ -39,7 +39,7 @@ int RenderCommand(const Args& args) {
   }
   base::JsonArray rendered;
   for (api::ReplicaId id : backend::local::ReplicasInOrder(job.spec)) {
-    auto command = backend::local::CommandOf({job, dir, run, ports, env_file}, id, 0);
+    auto command = backend::local::CommandOf({job, dir, run, ports, env_file, {}, {}}, id, 0);
     if (!command) return Refuse(command.error());
     base::JsonArray argv;
     for (const std::string& word : command->argv) argv.emplace_back(word);

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "api/decode.h"
+#include "backend/local/kept_code.h"
 #include "backend/local/local_backend.h"
 #include "base/quantity.h"
+#include "base/strings.h"
 #include "cli/cluster.h"
 #include "cli/cluster_run.h"
 #include "cli/commands.h"
@@ -24,6 +26,7 @@
 #include "core/reconcile.h"
 #include "io/clock.h"
 #include "io/files.h"
+#include "io/process.h"
 #include "io/terminal.h"
 #include "io/unix_socket.h"
 
@@ -36,15 +39,18 @@ using backend::local::JobDir;
 using backend::local::LocalBackend;
 using base::Result;
 
+Result<bool> KeepCode(const JobDir& dir, const std::string& script, std::string_view text) {
+  return backend::local::KeepCode(script, text, dir.File("code"), backend::local::HomePath());
+}
+
 // Everything a supervisor needs is on disk before one starts; after an error nothing is left.
 Result<> WriteJob(const Claim& claim, const Plan& plan, const api::Job& job,
-                  const backend::local::RunFile& run) {
+                  backend::local::RunFile run) {
   const JobDir& dir = claim.dir;
-  if (!plan.script_text.empty()) {
-    TRY(io::WriteFile(dir.File("code/" + io::BaseName(run.script)), plan.script_text));
-  }
+  if (!run.script.empty()) run.whole_code = TRY(KeepCode(dir, run.script, plan.script_text));
   if (!plan.command_text.empty()) TRY(io::WriteFile(dir.File("code/command"), plan.command_text));
   if (!plan.env_text.empty()) TRY(io::WriteFile(dir.File("env"), plan.env_text, 0600));
+  TRY(dir.SaveEnvironment(io::Environment()));
   TRY(dir.SaveRun(run));
   return dir.SaveJob(job);
 }
@@ -123,6 +129,47 @@ Result<io::Lock> TakeOver(const LocalJob& job) {
   }
 }
 
+// Takes the current code and environment for a job where the user says so.
+Result<> Renew(const Args& args, const LocalJob& job, backend::local::RunFile& run) {
+  if (args.Has("env")) TRY(job.dir.SaveEnvironment(io::Environment()));
+  if (!args.Has("code")) return {};
+  if (run.script.empty())
+    return base::Invalid(
+        fmt::format("--code: {} was started from a manifest, and none of its code is kept: it runs "
+                    "what its command names",
+                    job.name));
+  const std::string text = TRY_AS("--code", io::ReadFile(run.script));
+  run.whole_code = TRY(KeepCode(job.dir, run.script, text));
+  return job.dir.SaveRun(run);
+}
+
+// "code as started, current environment"; tells the user of what is not as it was.
+std::string RunsWith(const Args& args, const LocalJob& job, const backend::local::RunFile& run) {
+  const auto note = [&](const std::string& text) {
+    if (!args.json()) fmt::print(stderr, "trainyard: note: {}\n", text);
+  };
+  const bool kept = !args.Has("env") && job.dir.LoadEnvironment();
+  if (!kept && !args.Has("env"))
+    note(fmt::format("{} was started by an older version, which did not keep its environment: it "
+                     "gets the current one",
+                     job.name));
+  const std::string environment = kept ? "environment as started" : "current environment";
+  if (run.script.empty()) return environment;
+  if (args.Has("code"))
+    return kept ? "current code, " + environment : "current code and environment";
+  if (!run.whole_code)
+    note(fmt::format("not all modules beside {} were kept: the current ones are used",
+                     io::BaseName(run.script)));
+  if (const auto changed = backend::local::ChangedCode(run.script, job.dir.File("code"));
+      !changed.empty()) {
+    note(fmt::format("{} {} changed since {} was started, which runs the old code: --code takes "
+                     "the new",
+                     base::OneLine(base::Join(changed, ", "), 200),
+                     changed.size() == 1 ? "has" : "have", job.name));
+  }
+  return kept ? "code and environment as started" : "code as started, " + environment;
+}
+
 }  // namespace
 
 int RunHere(const Plan& plan, const RunWish& wish) {
@@ -177,6 +224,11 @@ int ResumeCommand(const Args& args) {
   if (!run) return Refuse(run.error());
   if (api::Has(job->status, "Succeeded"))
     return Refuse(found->name + " has succeeded: there is nothing to resume");
+  if (!io::IsDirectory(run->directory)) {
+    return Refuse(fmt::format("{} runs in {}, which is gone: create it again, then resume",
+                              found->name, run->directory));
+  }
+  if (auto renewed = Renew(args, *found, *run); !renewed) return Refuse(renewed.error());
   if (api::Has(job->status, "Failed")) {
     job->status = core::Revived(*job, io::Now());
     if (auto saved = found->dir.SaveStatus(job->status); !saved) return Refuse(saved.error());
@@ -190,12 +242,12 @@ int ResumeCommand(const Args& args) {
     }
   }
   if (auto saved = found->dir.SaveJob(*job); !saved) return Refuse(saved.error());
+  const std::string code =
+      run->script.empty()
+          ? ""
+          : io::ReadFile(found->dir.File("code/" + io::BaseName(run->script))).value_or("");
   return Host(Claim{found->dir, found->name, std::move(*lock)}, *job, WishOf(args),
-              Header(*job, "local", "", run->python));
+              Header(*job, "local", code, run->python, RunsWith(args, *found, *run)));
 }
 
 }  // namespace cli
-  if (!io::IsDirectory(run->directory)) {
-    return Refuse(fmt::format("{} runs in {}, which is gone: create it again, then resume",
-                              found->name, run->directory));
-  }

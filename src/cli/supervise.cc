@@ -341,7 +341,7 @@ base::Result<> Supervisor::Scale(const base::Json& request) {
   if (auto errors = api::Validate(changed); !errors.empty()) {
     return base::Invalid(errors.front().path + ": " + errors.front().detail);
   }
-  TRY(world_->LeasePortsFor(changed));
+  TRY(world_->LeaseFor(changed));
   TRY(world_->dir().SaveJob(changed));
   job_ = std::move(changed);
   return {};

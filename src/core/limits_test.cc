@@ -61,7 +61,8 @@ TEST(Preemption, ReportedByTheProgramAloneFailsTheJobOnceItHasNoProgressTenTimes
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(api::IsTerminal(Preempt(world).job.status)) << i;
   ASSERT_TRUE(api::Has(Preempt(world).job.status, "Failed"));
   EXPECT_EQ(world.job.status.verdict->cause,
-            "worker/0 exited with status 42 (42 means preempted) 11 times in a row without progress");
+            "worker/0 exited with status 42 (42 means preempted) 11 times in a row without "
+            "progress");
   EXPECT_EQ(world.job.status.verdict->exit_status, kExitByLimit);
   EXPECT_EQ(world.job.status.disruptions, 10);
 }

@@ -62,7 +62,7 @@ TEST(WhatHappened, TellsHowItEnded) {
 }
 
 TEST(Verdict, OnAClusterTheAdviceIsForAnImage) {
-  const Ending ending = {.code = 1, .last_lines = {"ModuleNotFoundError: No module named 'pandas'"}};
+  const Ending ending = {.code = 1, .last_lines = {"No module named 'pandas'"}};
   for (const char* flag : {"--python", "-p"}) {
     World here(MakeJob({.worker = 1})), there(MakeJob({.worker = 1}));
     there.policy.in_pods = true;

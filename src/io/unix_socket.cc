@@ -1,6 +1,7 @@
 #include "io/unix_socket.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include <poll.h>
@@ -81,6 +82,18 @@ void RequestServer::Serve(const std::function<std::string(const std::string&)>& 
   if (!client.valid()) return;
   const std::string line = ReadLine(client.get(), kPatienceMs);
   if (!line.empty()) SendLine(client.get(), answer(line));
+}
+
+Fd HoldName(const std::string& name) {
+  Fd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  CHECK(name.size() < sizeof address.sun_path);
+  // Abstract: the name begins with a zero byte, and belongs to no file.
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) fd.reset();
+  return fd;
 }
 
 Result<std::string> Request(const std::string& path, const std::string& line) {

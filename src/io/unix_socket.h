@@ -28,6 +28,10 @@ class RequestServer {
   std::string path_;
 };
 
+// Holds a name that only one process of the network namespace can hold, until the descriptor is
+// closed or its owner is gone. Not valid: somebody else holds it. At most 107 bytes.
+Fd HoldName(const std::string& name);
+
 // kUnavailable: nobody listens.
 base::Result<std::string> Request(const std::string& path, const std::string& line);
 

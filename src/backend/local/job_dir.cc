@@ -117,7 +117,8 @@ Result<RunFile> JobDir::LoadRun() const {
               .output = base::StringOr(json, "output"),
               .first_port = static_cast<int32_t>(base::IntOr(json, "firstPort")),
               .hang_seconds = base::IntOr(json, "hangSeconds"),
-              .master_port = static_cast<int32_t>(base::IntOr(json, "masterPort"))};
+              .master_port = static_cast<int32_t>(base::IntOr(json, "masterPort")),
+              .whole_code = base::BoolOr(json, "wholeCode")};
   if (const Json* ports = base::Find(json, "ports"); ports && ports->is_array()) {
     for (const Json& port : ports->get_array()) {
       if (port.is_int64()) run.ports.push_back(static_cast<int32_t>(port.get_int64()));
@@ -137,7 +138,25 @@ Result<> JobDir::SaveRun(const RunFile& run) const {
                                                        {"firstPort", run.first_port},
                                                        {"hangSeconds", run.hang_seconds},
                                                        {"masterPort", run.master_port},
+                                                       {"wholeCode", run.whole_code},
                                                        {"ports", std::move(ports)}}));
+}
+
+// Entries end with a zero byte, as in /proc/PID/environ: a value may have lines.
+std::optional<std::vector<std::string>> JobDir::LoadEnvironment() const {
+  const auto text = io::ReadFile(File("environment"));
+  if (!text) return std::nullopt;
+  std::vector<std::string> out;
+  for (std::string_view entry : base::Split(*text, '\0')) {
+    if (!entry.empty()) out.emplace_back(entry);
+  }
+  return out;
+}
+
+Result<> JobDir::SaveEnvironment(const std::vector<std::string>& environment) const {
+  std::string text;
+  for (const std::string& entry : environment) text += entry + '\0';
+  return io::ReplaceFile(File("environment"), text, 0600);
 }
 
 JobDir Locate(const std::string& name_space, const std::string& name) {

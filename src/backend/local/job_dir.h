@@ -5,9 +5,12 @@
 //                         status.json   replaced atomically, on disk before the deed it announces
 //                         events.jsonl  one event a line
 //                         lock          held by the supervisor for life: alive means locked
-//                         code/         the script as it was run
+//                         code/         the script and the modules beside it (kept_code.h)
 //                         run.json      what the TFJob does not say: script, Python, directories,
-//                         ports env           the env file, readable by the owner alone
+//                                       ports
+//                         env           the env file, readable by the owner alone
+//                         environment   of the shell that started the job, readable by the owner
+//                                       alone
 //                         logs/ROLE-N.log   one file a replica, attempts marked
 //                         endings/ROLE-N.ATTEMPT  how each incarnation ended, written by its guard
 //                         ledger/       of an elastic job: what was handed out, and what is done
@@ -40,6 +43,7 @@ struct RunFile {
   int64_t hang_seconds = 0;    // --hang-restart; 0: hangs are told, not acted on
   std::vector<int32_t> ports;  // in the order of the replicas, as last leased
   int32_t master_port = 0;     // of the master of an elastic job's data; 0: not leased yet
+  bool whole_code = false;     // code/ has all modules that were beside the script
   bool operator==(const RunFile&) const = default;
 };
 
@@ -66,6 +70,10 @@ class JobDir {
   base::Result<> SaveStatus(const api::JobStatus& status, bool durably = true) const;
   base::Result<RunFile> LoadRun() const;
   base::Result<> SaveRun(const RunFile& run) const;
+  // The environment of the replicas as "KEY=value", without what is set for each of them. Nothing:
+  // the job was made by a version that did not keep it.
+  std::optional<std::vector<std::string>> LoadEnvironment() const;
+  base::Result<> SaveEnvironment(const std::vector<std::string>& environment) const;
 
  private:
   std::string path_;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/local/kept_code.h"
 #include "base/env_file.h"
 #include "base/strings.h"
 #include "io/clock.h"
@@ -107,6 +108,8 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api:
   // Missed now, while the job can still be refused.
   if (job.extensions.elastic) TRY(io::HelperProgram("trainyard-master"));
   out->run_ = TRY(out->dir_.LoadRun());
+  auto environment = out->dir_.LoadEnvironment();
+  out->environment_ = environment ? *std::move(environment) : io::Environment();
   if (io::Exists(out->dir_.File("env"))) {
     for (auto& [name, value] : TRY(base::ParseEnvFile(TRY(io::ReadFile(out->dir_.File("env")))))) {
       out->env_file_.emplace_back(name, value);
@@ -118,7 +121,7 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api:
     TRY(io::MakeDirs(made));
   }
   out->FindEarlier(job);
-  TRY(out->LeasePortsFor(job));
+  TRY(out->LeaseFor(job));
   return out;
 }
 
@@ -131,7 +134,26 @@ LocalBackend::~LocalBackend() {
   }
 }
 
-Result<> LocalBackend::LeasePortsFor(const api::Job& job) {
+Result<> LocalBackend::LeaseFor(const api::Job& job) {
+  TRY(LeaseGpus(job));
+  return LeasePorts(job);
+}
+
+Result<> LocalBackend::LeaseGpus(const api::Job& job) {
+  std::optional<std::string> inherited = ValueIn(environment_, kVisibleGpus);
+  for (const auto& [name, value] : env_file_) {
+    if (name == kVisibleGpus) inherited = value;
+  }
+  const GpuShares shares = TRY(gpu_leases_.ShareOut(job, GpusIn(inherited)));
+  gpus_ = shares.visible;
+  if (!shares.notice.empty()) {
+    notices_.push_back(shares.notice);
+    Append({{true, "GpusNotUsed", shares.notice}});
+  }
+  return {};
+}
+
+Result<> LocalBackend::LeasePorts(const api::Job& job) {
   const std::vector<ReplicaId> all = WithPorts(job);
   if (ports_.empty()) {
     const std::vector<int32_t> ports = TRY(leases_.Lease(all.size(), run_.first_port, run_.ports));
@@ -256,8 +278,11 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   const Key key{id, attempt};
   if (incarnations_.contains(key)) return {};
   Incarnation incarnation{.id = id, .attempt = attempt, .started = io::Now()};
-  const Command command =
-      TRY_AS(api::Spoken(id), CommandOf({job, dir_, run_, ports_, env_file_}, id, attempt));
+  std::string script;
+  if (!run_.script.empty()) script = TRY(ScriptToRun(run_.script, dir_.File("code")));
+  const Command command = TRY_AS(
+      api::Spoken(id), CommandOf({job, dir_, run_, ports_, env_file_, gpus_, environment_, script},
+                                 id, attempt));
 
   const std::string log_path = dir_.LogFile(id);
   const io::Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
@@ -291,7 +316,7 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
     Release(enforcement.cgroups);
     return recorded;
   }
-  io::Spawn spawn{.env = FullEnvironment(command.added),
+  io::Spawn spawn{.env = FullEnvironment(environment_, command.added),
                   .output = log.get(),
                   .extra = {guard_end.get(), lock_.fd()}};
   // The guard enters the directory and reports when it cannot: then the job ends with that cause.

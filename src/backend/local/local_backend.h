@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "backend/backend.h"
+#include "backend/local/gpus.h"
 #include "backend/local/job_dir.h"
 #include "backend/local/limits.h"
 #include "backend/local/ports.h"
@@ -31,7 +32,8 @@ namespace backend::local {
 
 class LocalBackend : public Backend {
  public:
-  // `claim.lock` is the job's. Finds what earlier supervisors left, and leases ports.
+  // `claim.lock` is the job's. Finds what earlier supervisors left, and leases ports and
+  // GPUs.
   static base::Result<std::unique_ptr<LocalBackend>> Open(Claim claim, const api::Job& job);
   // Kills what still lives, at once.
   ~LocalBackend() override;
@@ -51,8 +53,8 @@ class LocalBackend : public Backend {
   void AbortTraining(const std::string& words);
 
   bool AnyAlive() const;
-  // Ports for a job whose shape has changed; those of unchanged replicas stay.
-  base::Result<> LeasePortsFor(const api::Job& job);
+  // Leases ports and GPUs for a job whose shape has changed; the ports of unchanged replicas stay.
+  base::Result<> LeaseFor(const api::Job& job);
 
   // A child of ours that is no guard, and not one that a killed guard left either; 0: none.
   void Spare(pid_t child) { spared_ = child; }
@@ -100,6 +102,8 @@ class LocalBackend : public Backend {
 
   LocalBackend(Claim claim) : dir_(claim.dir), lock_(std::move(claim.lock)) {}
 
+  base::Result<> LeasePorts(const api::Job& job);
+  base::Result<> LeaseGpus(const api::Job& job);
   void Append(const std::vector<core::Event>& events) const;
   void FindEarlier(const api::Job& job);
   base::Result<> StartReplica(const api::Job& job, api::ReplicaId id, int32_t attempt);
@@ -117,11 +121,14 @@ class LocalBackend : public Backend {
   std::string guard_program_;
   uint64_t users_descriptors_ = 0;  // the soft limit we were started with; 0: as it is
   EnvList env_file_;
+  std::vector<std::string> environment_;  // that replicas inherit
 
   RunFile run_;
   std::map<api::ReplicaId, int32_t> ports_;
   PortLeases leases_;
   bool master_port_leased_ = false;
+  GpuLeases gpu_leases_;
+  std::map<api::ReplicaId, std::string> gpus_;  // CUDA_VISIBLE_DEVICES of each
   std::map<Key, Incarnation> incarnations_;
   pid_t spared_ = 0;
   api::Progress progress_;

@@ -1,14 +1,13 @@
 #include "backend/local/ports.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/strings.h"
+#include "io/unix_socket.h"
 
 namespace backend::local {
 namespace {
@@ -38,24 +37,11 @@ bool IsFree(int32_t port) {
   return bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-// The lease itself; not valid: somebody else has it.
-io::Fd NameFor(int32_t port) {
-  io::Fd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  // Abstract: the name begins with a zero byte, and belongs to no file.
-  const std::string name = fmt::format("trainyard/port/{}", port);
-  memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) fd.reset();
-  return fd;
-}
-
 }  // namespace
 
 bool PortLeases::Take(int32_t port) {
   if (held_.contains(port)) return false;
-  io::Fd name = NameFor(port);
+  io::Fd name = io::HoldName(fmt::format("trainyard/port/{}", port));
   if (!name.valid() || !IsFree(port)) return false;
   held_[port] = std::move(name);
   return true;

@@ -1,16 +1,15 @@
 #include "backend/local/replica.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <fmt/core.h>
 
+#include "backend/local/gpus.h"
 #include "base/json.h"
 #include "base/strings.h"
 #include "core/dialect.h"
 #include "core/elastic.h"
 #include "core/tf_config.h"
-#include "io/process.h"
 
 namespace backend::local {
 namespace {
@@ -111,24 +110,6 @@ void AddElastic(const ReplicaContext& context, ReplicaId id, int32_t attempt, En
   env.emplace_back("MY_POD_IP", "127.0.0.1");
 }
 
-// GPUs are shared out one a replica, in the order of the replicas.
-void AddGpu(const ReplicaContext& context, ReplicaId id, EnvList& env) {
-  const size_t gpus = io::ListDir("/proc/driver/nvidia/gpus").size();
-  if (gpus == 0) return;
-  const std::vector<ReplicaId> all = ReplicasInOrder(context.job.spec);
-  const size_t position = static_cast<size_t>(std::ranges::find(all, id) - all.begin());
-  env.emplace_back("CUDA_VISIBLE_DEVICES", position < gpus ? std::to_string(position) : "");
-}
-
-// The script to run: the user's own file while it is still what the job was started with, so that
-// what lies beside it is found; else the copy that was taken then. An edit never changes a running
-// job halfway.
-std::string ScriptToRun(const ReplicaContext& context) {
-  const std::string copy = context.dir.File("code/" + io::BaseName(context.run.script));
-  auto now = io::ReadFile(context.run.script), then = io::ReadFile(copy);
-  return then && (!now || *now != *then) ? copy : context.run.script;
-}
-
 }  // namespace
 
 std::vector<ReplicaId> ReplicasInOrder(const api::JobSpec& spec) {
@@ -174,15 +155,17 @@ Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t a
   if (job.extensions.dialect == api::Dialect::kElasticDl) out.mounts = MountsOf(pod_template);
   out.added = OwnEnv(context, id, attempt);
   AddElastic(context, id, attempt, out.added);
-  AddGpu(context, id, out.added);
   AddTemplateEnv(*container, job, id, out.added);
+  const bool own_gpus = Lookup(out.added, kVisibleGpus) != nullptr;
   const auto address = [&](ReplicaId other) {
     return fmt::format("127.0.0.1:{}", context.ports.at(other));
   };
   if (auto config = core::TfConfig(job, id, address)) out.added.emplace_back("TF_CONFIG", *config);
   out.added.insert(out.added.end(), context.env_file.begin(), context.env_file.end());
+  if (const auto it = context.gpus.find(id); it != context.gpus.end() && !own_gpus)
+    out.added.emplace_back(kVisibleGpus, it->second);
 
-  const std::string script = context.run.script.empty() ? "" : ScriptToRun(context);
+  const std::string& script = context.script;
   for (const char* part : {"command", "args"}) {
     for (const std::string& word : StringsAt(*container, part)) {
       out.argv.push_back(!script.empty() && word == context.run.script ? script
@@ -191,8 +174,8 @@ Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t a
   }
   if (script != context.run.script) {
     const std::string* given = Lookup(out.added, "PYTHONPATH");
-    const char* ours = std::getenv("PYTHONPATH");
-    const std::string path = given ? *given : ours ? ours : "";
+    const std::string path =
+        given ? *given : ValueIn(context.environment, "PYTHONPATH").value_or("");
     out.added.emplace_back("PYTHONPATH",
                            io::DirName(context.run.script) + (path.empty() ? "" : ":" + path));
   }
@@ -209,9 +192,19 @@ Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t a
   return out;
 }
 
-std::vector<std::string> FullEnvironment(const EnvList& added) {
+std::optional<std::string> ValueIn(const std::vector<std::string>& environment,
+                                   std::string_view name) {
+  for (const std::string& entry : environment) {
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return entry.substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> FullEnvironment(const std::vector<std::string>& inherited,
+                                         const EnvList& added) {
   std::map<std::string, std::string> env;
-  for (const std::string& entry : io::Environment()) {
+  for (const std::string& entry : inherited) {
     const size_t equals = entry.find('=');
     if (equals != std::string::npos) env[entry.substr(0, equals)] = entry.substr(equals + 1);
   }

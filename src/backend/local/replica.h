@@ -5,7 +5,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,10 @@ struct ReplicaContext {
   const RunFile& run;
   const std::map<api::ReplicaId, int32_t>& ports;
   const EnvList& env_file;
+  // CUDA_VISIBLE_DEVICES of each replica; empty: as inherited (gpus.h).
+  const std::map<api::ReplicaId, std::string>& gpus;
+  const std::vector<std::string>& environment;  // that replicas inherit
+  std::string script = run.script;              // the file to run for it (kept_code.h)
 };
 
 // A path of this machine that a replica sees at another path, and nobody else does.
@@ -44,9 +50,14 @@ std::vector<Mount> MountsOf(const base::Json& pod_template);
 
 base::Result<Command> CommandOf(const ReplicaContext& context, api::ReplicaId id, int32_t attempt);
 
+// The value of a variable in an environment, if it is set.
+std::optional<std::string> ValueIn(const std::vector<std::string>& environment,
+                                   std::string_view name);
+
 // The inherited environment without what must not leak into a replica (a TF_CONFIG of the shell),
 // then `added`.
-std::vector<std::string> FullEnvironment(const EnvList& added);
+std::vector<std::string> FullEnvironment(const std::vector<std::string>& inherited,
+                                         const EnvList& added);
 
 // All replicas of a job in a fixed order.
 std::vector<api::ReplicaId> ReplicasInOrder(const api::JobSpec& spec);
