@@ -81,7 +81,7 @@ Result<SweepStore> AskedOf(const Args& args) {
           name.npos &&
       name[0] != '.' && name.size() <= 100;
   if (!good) return Invalid(base::OneLine(name) + ": letters, digits, '_', '-' and '.' only");
-  plan.settings = TRY(SettingsFrom(args, plan.metric));
+  plan.settings = TRY(SettingsFrom(args, args.Get("metric")));
   // Who asks decides what is at once; nobody waits unless told to.
   plan.settings.async = !args.Has("window");
   if (!args.Has("trials") && plan.settings.algorithm != sweep::Algorithm::kGrid)

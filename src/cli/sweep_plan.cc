@@ -16,6 +16,7 @@
 #include "cli/bundle.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
+#include "cli/metric_goal.h"
 #include "cli/place.h"
 #include "cli/plan.h"
 #include "cli/sweep_file.h"
@@ -36,13 +37,17 @@ const Command& CommandNamed(std::string_view name) {
   return *std::ranges::find(Commands(), name, &Command::name);
 }
 
-// Whether more of a metric is better, by its name.
-bool IsGain(const std::string& metric) {
-  const std::string lower = base::Lower(metric);
-  return std::ranges::any_of(
-      std::initializer_list<std::string_view>{"acc", "auc", "precision", "recall", "f1", "score",
-                                              "reward", "bleu", "iou"},
-      [&](std::string_view word) { return lower.contains(word); });
+// "min" or "max": as typed, or as the name of the metric says.
+Result<std::string> GoalFrom(const Args& args, const std::string& metric) {
+  const std::vector<std::string> valid = {"min", "max"};
+  if (args.Has("goal")) return args.OneOf("goal", "", valid);
+  // Ask and tell without a metric: less is better, as documented.
+  const auto known = metric.empty() ? Goal::kMin : GoalOf(metric);
+  if (known) return *known == Goal::kMax ? "max" : "min";
+  return Invalid(
+      fmt::format("--metric {}: its name does not say whether less or more of it is better: add "
+                  "--goal min or --goal max",
+                  base::OneLine(base::CleanUtf8(metric))));
 }
 
 bool IsSweepFile(const std::string& path) {
@@ -155,8 +160,7 @@ Result<Settings> SettingsFrom(const Args& args, const std::string& metric) {
   settings.pruning = prune == "asha"     ? sweep::Pruning::kAsha
                      : prune == "median" ? sweep::Pruning::kMedian
                                          : sweep::Pruning::kNone;
-  const std::string goal = TRY(args.OneOf("goal", IsGain(metric) ? "max" : "min", {"min", "max"}));
-  settings.maximize = goal == "max";
+  settings.maximize = TRY(GoalFrom(args, metric)) == "max";
   settings.seed = static_cast<uint64_t>(TRY(args.Number("seed", 0, 0, INT64_MAX)));
   settings.window = static_cast<int>(TRY(args.Number("window", 8, 1, 1000)));
   settings.async = args.Has("async");

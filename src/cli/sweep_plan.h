@@ -18,7 +18,8 @@ struct PlannedSweep {
 // Of `sweep SCRIPT`, `sweep FILE`, `sweep -f MANIFEST`.
 base::Result<PlannedSweep> PlanSweep(const Args& args);
 
-// The part that `sweep ask` shares: parameters, algorithm, pruning, goal, seed.
+// The part that `sweep ask` shares: parameters, algorithm, pruning, goal, seed. Without a metric
+// less is better.
 base::Result<sweep::Settings> SettingsFrom(const Args& args, const std::string& metric);
 
 // A command line about a sweep that is there: it means the place where that was begun, unless it
