@@ -145,7 +145,6 @@ Data DataOf(const std::vector<Known::Result>& results, const std::vector<size_t>
     }
     const double loss = losses[static_cast<size_t>(i)];
     data.y[i] = std::isfinite(ceiling) && ceiling > best ? std::min(loss, ceiling) : loss;
-    if (!std::isfinite(data.y[i])) data.y[i] = std::isfinite(median) ? median : 0;
   }
   const double mean = data.y.mean();
   const double deviation = std::sqrt((data.y.array() - mean).square().mean());

@@ -1,17 +1,11 @@
 #include "sweep/prune.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace sweep {
 namespace {
 
 constexpr size_t kMedianNeeds = 4;
-
-// Not a number is worse than anything.
-double LossAt(const Settings& settings, double value) {
-  return std::isnan(value) ? HUGE_VAL : Loss(settings, value);
-}
 
 }  // namespace
 
@@ -46,12 +40,12 @@ Judgement Judge(const Settings& settings, const std::vector<Trial>& trials, int 
     const Trial& trial = trials[static_cast<size_t>(n)];
     if (n == number) continue;
     if (const auto found = trial.rungs.find(rung); found != trial.rungs.end()) {
-      others.push_back(LossAt(settings, found->second));
+      others.push_back(Loss(settings, found->second));
     } else if (!IsOver(trial) && !settings.async) {
       return Judgement::kUndecided;
     }
   }
-  const double loss = LossAt(settings, own->second);
+  const double loss = Loss(settings, own->second);
   if (settings.pruning == Pruning::kMedian) {
     if (others.size() < kMedianNeeds) return Judgement::kGoOn;
     const auto middle = others.begin() + static_cast<ptrdiff_t>(others.size() / 2);

@@ -47,12 +47,18 @@ Known WhatIsKnown(const Settings& settings, const std::vector<Trial>& trials, in
     const bool in_window = !settings.async && trial.number > number - settings.window;
     if (in_window || trial.state == State::kRunning) {
       known.pending.push_back(&trial.units);
-    } else if (trial.value && trial.state != State::kFailed) {
-      const double loss = Loss(settings, *trial.value);
-      if (std::isnan(loss)) continue;
-      known.results.push_back(
-          {&trial.units, loss, trial.number, trial.reports, trial.state == State::kPruned});
+    } else if (trial.value && (trial.state != State::kFailed || !std::isfinite(*trial.value))) {
+      known.results.push_back({&trial.units, Loss(settings, *trial.value), trial.number,
+                               trial.reports, trial.state == State::kPruned});
     }
+  }
+  // Diverged trials count as the worst of the others.
+  double worst = -HUGE_VAL;
+  for (const Known::Result& result : known.results) {
+    if (std::isfinite(result.loss)) worst = std::max(worst, result.loss);
+  }
+  for (Known::Result& result : known.results) {
+    if (!std::isfinite(result.loss)) result.loss = std::isfinite(worst) ? worst : 0;
   }
   return known;
 }

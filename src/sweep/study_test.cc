@@ -152,6 +152,51 @@ TEST(Study, MaximizesIfTold) {
   EXPECT_EQ(study.Best()->number, 1);
 }
 
+TEST(Study, ADivergedTrialIsNeverTheBest) {
+  for (bool maximize : {false, true}) {
+    Study study({.space = Numbers(1), .maximize = maximize, .trials = 4});
+    for (int i = 0; i < 4; ++i) study.Ask();
+    const double values[] = {HUGE_VAL, -HUGE_VAL, 3, std::nan("")};
+    for (int i : {0, 1, 2, 3}) study.End(i, {.value = values[i]});
+    EXPECT_EQ(study.Best()->number, 2);
+  }
+}
+
+TEST(Study, ADivergedTrialCountsAsTheWorstFiniteValue) {
+  const double values[] = {2, HUGE_VAL, 5, -HUGE_VAL, std::nan(""), 3};
+  for (bool maximize : {false, true}) {
+    const Settings settings{
+        .space = Numbers(1), .pruning = Pruning::kNone, .maximize = maximize, .trials = 6};
+    Study study(settings);
+    for (int i = 0; i < 6; ++i) study.Ask();
+    for (int i = 0; i < 6; ++i) study.End(i, {.value = values[i]});
+    std::vector<double> losses;
+    for (const Known::Result& result : WhatIsKnown(settings, study.trials(), 20).results)
+      losses.push_back(result.loss);
+    const double worst = maximize ? -2 : 5;
+    const double sign = maximize ? -1 : 1;
+    EXPECT_EQ(losses,
+              (std::vector<double>{sign * 2, worst, sign * 5, worst, worst, sign * 3}));
+  }
+}
+
+TEST(Search, AGaussianProcessAvoidsWhereTrialsDiverge) {
+  // Losses from 10 to 11 on the left, and no end of them on the right.
+  Study study({.space = Numbers(1),
+               .algorithm = Algorithm::kGp,
+               .pruning = Pruning::kNone,
+               .trials = 40,
+               .window = 1});
+  int diverged = 0;
+  while (study.CanAsk()) {
+    const Trial trial = study.Ask();
+    const double x = trial.point[0];
+    diverged += trial.number >= 20 && x > 0.5;
+    study.End(trial.number, {.value = x > 0.5 ? HUGE_VAL : 10 + (x - 0.2) * (x - 0.2)});
+  }
+  EXPECT_LT(diverged, 5);
+}
+
 TEST(Prune, NothingWhereScriptsReportOnce) {
   const Settings settings{.space = Numbers(2), .trials = 20};
   for (const Trial& trial : RunAll(settings, 4, 1, 1)) {

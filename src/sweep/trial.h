@@ -1,6 +1,7 @@
 // What a sweep is told to do, and what its trials have come to. Plain data.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -49,8 +50,10 @@ struct Trial {
 
 inline bool IsOver(const Trial& trial) { return trial.state != State::kRunning; }
 
-// The value as something to be small.
+// The value as something to minimize. A training that diverged is never good: infinities of either
+// sign and not-a-number are the worst, +infinity.
 inline double Loss(const Settings& settings, double value) {
+  if (!std::isfinite(value)) return HUGE_VAL;
   return settings.maximize ? -value : value;
 }
 
