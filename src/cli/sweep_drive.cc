@@ -1,10 +1,12 @@
 #include "cli/sweep_drive.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -94,6 +96,7 @@ class Drive {
     for (const Trial& trial : study_.trials()) {
       if (!sweep::IsOver(trial)) queue_.push_back(trial.number);
     }
+    source_ = local_ ? MetricSourceFrom(store_.Source()) : MetricSource{};
   }
 
   int Run();
@@ -118,6 +121,7 @@ class Drive {
   Result<> LookAtAll();
   Result<> Bear(base::Error error);
   Result<> Settle();
+  Result<> ChooseSource(TrialJob& job, bool first);
   void TakeEnding(TrialJob& job);
   void Judge(const Trial& trial);
   void Show(base::Time now);
@@ -136,7 +140,8 @@ class Drive {
   bool stopped_ = false;  // by somebody, with `sweep stop`
 
   std::map<int, std::unique_ptr<TrialJob>> jobs_;  // of trials not decided, or not ended yet
-  std::map<int, double> latest_;                   // the metric of those that run
+  std::set<int> ended_;                            // those whose ending was taken
+  std::optional<MetricSource> source_;             // of the metric; unknown until a trial has ended
   std::deque<int> queue_;                          // asked for and not started
   base::Time eventful_ = io::Now();                // when a trial was last decided
   std::optional<base::Time> away_since_;           // when a trial could first not be reached
@@ -238,27 +243,43 @@ Result<> Drive::LookAtAll() {
   for (auto it = jobs_.begin(); it != jobs_.end();) {
     const int number = it->first;
     TrialJob& job = *it->second;
-    const bool was_over = job.over();
     if (auto looked = job.Look(); !looked) {
       TRY(Bear(std::move(looked).error().Context(fmt::format("trial {}", number))));
       ++it;
       continue;
     }
     away_since_.reset();
-    for (double value : job.metric().Take()) {
-      latest_[number] = value;
-      study_.Report(number, value);
+    TRY(ChooseSource(job, it == jobs_.begin()));
+    for (double value : job.metric().Take()) study_.Report(number, value);
+    if (job.over() && !ended_.contains(number) && (source_ || !job.metric().Found())) {
+      ended_.insert(number);
+      TakeEnding(job);
     }
-    if (job.over() && !was_over) TakeEnding(job);
     const bool gone = job.over() && sweep::IsOver(TrialOf(number));
     it = gone ? jobs_.erase(it) : std::next(it);
   }
   return {};
 }
 
+// All trials of a sweep take the metric from the same source, so that a report does not depend on
+// whether a log line or an event file was written first. The first trial that has ended decides;
+// until then reports wait, which delays no decision: pruning needs a complete trial to begin with.
+Result<> Drive::ChooseSource(TrialJob& job, bool first) {
+  TrialMetric& metric = job.metric();
+  const auto found = job.over() ? metric.Found() : std::nullopt;
+  if (!source_ && found && (first || plan().settings.async)) {
+    TRY(store_.NoteSource(Text(*found)));
+    source_ = found;
+  }
+  if (!source_) return {};
+  metric.Use(*source_);
+  // A trial that has nothing there is read as if it were alone.
+  if (found && !metric.last()) metric.Use(*found);
+  return {};
+}
+
 void Drive::TakeEnding(TrialJob& job) {
   const int number = job.number();
-  latest_.erase(number);
   if (sweep::IsOver(TrialOf(number))) return;  // pruned, and now it has stopped
   if (job.succeeded()) {
     if (job.metric().last()) return study_.End(number, {.value = job.metric().last()});
@@ -270,9 +291,9 @@ void Drive::TakeEnding(TrialJob& job) {
     std::string found = names.empty() ? "it reported no metric at all"
                         : several     ? "it could be " + base::Join(names, " or ")
                                       : "it reported " + base::Join(names, ", ");
-    hopeless_ = fmt::format("trial {} has ended and never reported {}: {}; name one with --metric",
-                            number, plan().metric, base::OneLine(found, 1000));
-    return study_.End(number, {.failed = true, .reason = "no metric " + plan().metric});
+    return study_.End(number, {.failed = true,
+                               .reason = fmt::format("no metric {}: {}; name one with --metric",
+                                                     plan().metric, base::OneLine(found, 300))});
   }
   last_failure_ = std::max(1, ExitStatus(job.status()));
   const std::string cause = job.Cause();
@@ -313,6 +334,8 @@ Result<> Drive::Settle() {
 // When the first trials all fail, and alike, so would the rest.
 void Drive::Judge(const Trial& trial) {
   if (trial.state != State::kFailed || !hopeless_.empty()) return;
+  // One that diverged says where not to search, not that the script is broken.
+  if (trial.value && !std::isfinite(*trial.value)) return;
   size_t alike = 0;
   for (const Trial& other : study_.trials()) {
     if (other.state == State::kComplete || other.state == State::kPruned) return;
@@ -328,11 +351,10 @@ void Drive::Show(base::Time now) {
   std::vector<std::string> rows;
   for (const auto& [number, job] : jobs_) {
     if (job->over() || rows.size() == 8) continue;
-    const auto latest = latest_.find(number);
+    const auto latest = job->metric().glimpse();
     rows.push_back(fmt::format("  trial {:<3} running  {}  {}", number,
-                               latest == latest_.end()
-                                   ? plan().metric + " -"
-                                   : fmt::format("{} {:.6g}", plan().metric, latest->second),
+                               latest ? fmt::format("{} {:.6g}", plan().metric, *latest)
+                                      : plan().metric + " -",
                                ValuesText(plan().settings.space, TrialOf(number).point)));
   }
   rows.push_back(
@@ -360,10 +382,8 @@ void Drive::StopAll(const std::string& why) {
       fmt::print(stderr, "trainyard: stop {}: {}\n", job->name(), stopped.error().text());
   }
   while (Running() > 0 && signal_ == 0) {
-    for (auto& [number, job] : jobs_) {
-      if (!job->Look()) jobs_.erase(number);
-      if (!jobs_.contains(number)) break;
-    }
+    // One that cannot be reached is left alone.
+    std::erase_if(jobs_, [](auto& entry) { return !entry.second->Look(); });
     WaitAMoment();
   }
 }

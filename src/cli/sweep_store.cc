@@ -300,6 +300,12 @@ Result<> SweepStore::NoteDecided(const Trial& trial) {
   return Append(record);
 }
 
+Result<> SweepStore::NoteSource(const std::string& source) {
+  return io::ReplaceFileDurably(File("metric"), source);
+}
+
+std::string SweepStore::Source() const { return io::ReadFile(File("metric")).value_or(""); }
+
 std::optional<BestJob> BestJobOf(const std::string& name_space, const std::string& sweep) {
   if (sweep.empty()) return std::nullopt;
   auto store = SweepStore::Open(name_space, sweep);

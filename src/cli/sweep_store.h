@@ -4,6 +4,7 @@
 //   trials.log     what has happened, one checksummed line each, on disk before it is acted on
 //   trials.csv     the table of trials in their order: the same for any number of slots
 //   lock           held by who drives the sweep
+//   metric         where the trials' metric is read from (MetricSource), once that is known
 //   stop           somebody wishes that it ended
 //   deleted.json   in place of all of these, once only the output is left
 //   NNN-lr=0.1,layers=2/   a directory a trial: env, job.yaml, output/, links to logs and
@@ -55,6 +56,9 @@ class SweepStore {
   base::Result<> NoteReport(int number, double value);
   base::Result<> NoteEnding(int number, const sweep::Study::Ending& ending);
   base::Result<> NoteDecided(const sweep::Trial& trial);
+  // The source of the metric, as text; empty until it was noted.
+  base::Result<> NoteSource(const std::string& source);
+  std::string Source() const;
   base::Result<> WriteTable(const std::vector<sweep::Trial>& trials);
 
   // "mnist-sweep-1-t3"

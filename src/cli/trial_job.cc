@@ -180,9 +180,10 @@ void TrialJob::ReadLogs() {
     return;
   }
   for (std::string bytes; !(bytes = tail_->ReadNew()).empty();) metric_.FeedLog(bytes);
+  size_t index = 0;
   for (auto* reader : {&*events_, &*output_events_}) {
     reader->Poll(io::Now());
-    metric_.ReadEvents(*reader);
+    metric_.ReadEvents(index++, *reader);
   }
 }
 

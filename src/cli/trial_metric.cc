@@ -3,6 +3,9 @@
 #include <array>
 #include <charconv>
 
+#include <fmt/format.h>
+
+#include "base/result.h"
 #include "base/strings.h"
 #include "events/keras_lines.h"
 #include "events/plain_text.h"
@@ -33,6 +36,10 @@ std::optional<double> ValueIn(std::string_view line, std::string_view name) {
   return std::nullopt;
 }
 
+std::string FullName(const std::string& run, const std::string& tag) {
+  return run == "." ? tag : run + "/" + tag;
+}
+
 // How argparse, absl and click say it.
 bool IsRefusal(std::string_view line) {
   static constexpr std::array<std::string_view, 5> kSigns = {
@@ -46,11 +53,20 @@ bool IsRefusal(std::string_view line) {
 
 }  // namespace
 
-void TrialMetric::Add(std::optional<Key> key, double value) {
-  if (key && last_key_ && *key <= *last_key_) return;
-  if (key) last_key_ = key;
-  last_ = value;
-  fresh_.push_back(value);
+std::string Text(const MetricSource& source) {
+  if (source.directory < 0) return "log";
+  return fmt::format("events {} {}", source.directory, source.series);
+}
+
+std::optional<MetricSource> MetricSourceFrom(std::string_view text) {
+  if (text == "log") return MetricSource{};
+  if (!text.starts_with("events ")) return std::nullopt;
+  text.remove_prefix(7);
+  const size_t space = text.find(' ');
+  if (space == text.npos) return std::nullopt;
+  const auto index = base::ParseInt(text.substr(0, space));
+  if (!index || *index < 0 || *index > 9) return std::nullopt;
+  return MetricSource{static_cast<int>(*index), std::string(text.substr(space + 1))};
 }
 
 void TrialMetric::ReadLine(std::string_view line) {
@@ -72,9 +88,10 @@ void TrialMetric::ReadLine(std::string_view line) {
     if (!progress) key.reset();
   }
   if (!value) return;
-  in_log_ = true;
   names_.insert(name_);
-  Add(key, *value);
+  if (key && last_key_ && *key <= *last_key_) return;
+  if (key) last_key_ = key;
+  in_log_.push_back(*value);
 }
 
 void TrialMetric::FeedLog(std::string_view bytes) {
@@ -87,36 +104,71 @@ void TrialMetric::FeedLog(std::string_view bytes) {
   if (partial_.size() > kMostLine) partial_.clear();
 }
 
-void TrialMetric::ReadEvents(const events::LogDirReader& reader) {
+void TrialMetric::ReadEvents(size_t index, const events::LogDirReader& reader) {
   std::set<std::string> meant;
-  const events::Series* found = nullptr;
   for (const auto& [run, series] : reader.runs()) {
     for (const auto& [tag, values] : series) {
       if (!values.latest()) continue;
-      const std::string full = run == "." ? tag : run + "/" + tag;
+      const std::string full = FullName(run, tag);
       if (names_.size() < kMostNames) names_.insert(full);
-      if (full == name_) {
-        meant = {full};
-        found = &values;
-        break;
-      }
-      if (tag == name_ && !meant.contains(name_)) {
-        meant.insert(full);
-        found = &values;
-      }
+      if (full == name_ || tag == name_) meant.insert(full);
     }
-    if (meant.contains(name_)) break;
   }
+  if (meant.contains(name_)) meant = {name_};
   if (!meant.empty()) meanings_ = meant;
-  if (in_log_ || meant.size() != 1 || (source_ && source_ != &reader)) return;
-  source_ = &reader;
-  for (const events::Point& point : found->Points()) {
-    if (last_key_ && Key{0, point.step} <= *last_key_) continue;
-    if (event_reports_ >= kMostEventReports) break;
-    ++event_reports_;
-    Add(Key{0, point.step}, point.value);
+  if (directories_.size() <= index) directories_.resize(index + 1);
+  directories_[index] = {&reader, std::move(meant)};
+}
+
+std::optional<MetricSource> TrialMetric::Found() const {
+  if (!in_log_.empty()) return MetricSource{};
+  for (size_t i = 0; i < directories_.size(); ++i) {
+    const std::set<std::string>& meant = directories_[i].meant;
+    if (meant.size() == 1) return MetricSource{static_cast<int>(i), *meant.begin()};
   }
-  last_ = found->latest()->value;
+  return std::nullopt;
+}
+
+void TrialMetric::Use(const MetricSource& source) {
+  CHECK(!used_ || *used_ == source || taken_ == 0);
+  used_ = source;
+}
+
+const events::Series* TrialMetric::SeriesOf(const MetricSource& source) const {
+  const auto index = static_cast<size_t>(source.directory);
+  if (source.directory < 0 || index >= directories_.size()) return nullptr;
+  if (!directories_[index].reader) return nullptr;
+  for (const auto& [run, series] : directories_[index].reader->runs()) {
+    for (const auto& [tag, values] : series) {
+      if (values.latest() && FullName(run, tag) == source.series) return &values;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<double> TrialMetric::LastOf(const MetricSource& source) const {
+  if (source.directory < 0) {
+    return in_log_.empty() ? std::nullopt : std::optional(in_log_.back());
+  }
+  const events::Series* series = SeriesOf(source);
+  return series ? std::optional(series->latest()->value) : std::nullopt;
+}
+
+std::vector<double> TrialMetric::Take() {
+  std::vector<double> fresh;
+  if (!used_) return fresh;
+  if (used_->directory < 0) {
+    fresh.assign(in_log_.begin() + static_cast<ptrdiff_t>(taken_), in_log_.end());
+  } else if (const events::Series* series = SeriesOf(*used_)) {
+    for (const events::Point& point : series->Points()) {
+      if (last_step_ && point.step <= *last_step_) continue;
+      if (taken_ + fresh.size() >= kMostEventReports) break;
+      last_step_ = point.step;
+      fresh.push_back(point.value);
+    }
+  }
+  taken_ += fresh.size();
+  return fresh;
 }
 
 }  // namespace cli

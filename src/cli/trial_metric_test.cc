@@ -15,6 +15,7 @@ using Reports = std::vector<double>;
 
 Reports Read(const std::string& metric, const std::string& log) {
   TrialMetric trial(metric);
+  trial.Use({});
   trial.FeedLog(log);
   return trial.Take();
 }
@@ -34,6 +35,7 @@ TEST(TrialMetric, IsReadFromKerasLinesOnceAnEpoch) {
 TEST(TrialMetric, IsTheSameInWhateverPiecesTheLogComes) {
   const std::string log = "step 1 loss=0.5\nstep 2 loss=0.25\n";
   TrialMetric trial("loss");
+  trial.Use({});
   Reports all;
   for (char c : log) {
     trial.FeedLog(std::string(1, c));
@@ -90,13 +92,45 @@ TEST_F(EventFiles, AreReadWhereTheLogHasNoSuchName) {
   events::LogDirReader reader(root_);
   reader.Poll(base::Time(std::chrono::seconds(1)));
   TrialMetric trial("loss");
-  trial.ReadEvents(reader);
-  trial.ReadEvents(reader);
+  trial.ReadEvents(0, reader);
+  ASSERT_EQ(trial.Found(), (MetricSource{0, "eval/loss"}));
+  EXPECT_EQ(trial.Take(), Reports{});
+  trial.Use(*trial.Found());
   EXPECT_EQ(trial.Take(), (Reports{3, 2, 1}));
+  trial.ReadEvents(0, reader);
+  EXPECT_EQ(trial.Take(), Reports{});
+  EXPECT_EQ(trial.last(), 1);
   TrialMetric printed("loss");
   printed.FeedLog("step 1 loss=9\n");
-  printed.ReadEvents(reader);
+  printed.ReadEvents(0, reader);
+  printed.Use(*printed.Found());
   EXPECT_EQ(printed.Take(), Reports{9});
+}
+
+TEST_F(EventFiles, AndALogGiveTheSameSeriesWhicheverIsReadFirst) {
+  Write("eval", "loss", {3, 2, 1});
+  events::LogDirReader reader(root_);
+  reader.Poll(base::Time(std::chrono::seconds(1)));
+  for (const MetricSource& source : {MetricSource{}, MetricSource{0, "eval/loss"}}) {
+    TrialMetric live("loss"), again("loss");
+    for (TrialMetric* trial : {&live, &again}) trial->Use(source);
+    Reports seen;
+    const auto take = [&] {
+      for (double value : live.Take()) seen.push_back(value);
+    };
+    live.ReadEvents(0, reader);
+    take();
+    live.FeedLog("step 1 loss=9\n");
+    take();
+    live.ReadEvents(0, reader);
+    live.FeedLog("step 2 loss=8\n");
+    take();
+    again.FeedLog("step 1 loss=9\nstep 2 loss=8\n");
+    again.ReadEvents(0, reader);
+    EXPECT_EQ(seen, again.Take());
+    EXPECT_EQ(live.last(), again.last());
+    EXPECT_EQ(live.Found(), MetricSource{});
+  }
 }
 
 TEST_F(EventFiles, OfTwoDirectoriesTheFirstThatHasItCounts) {
@@ -104,10 +138,12 @@ TEST_F(EventFiles, OfTwoDirectoriesTheFirstThatHasItCounts) {
   Write("output/eval", "loss", {7, 6, 5});
   events::LogDirReader logs(root_ + "/logs"), output(root_ + "/output");
   TrialMetric trial("loss");
-  for (auto* reader : {&logs, &output}) {
-    reader->Poll(base::Time(std::chrono::seconds(1)));
-    trial.ReadEvents(*reader);
-  }
+  // Whichever is written first.
+  output.Poll(base::Time(std::chrono::seconds(1)));
+  trial.ReadEvents(1, output);
+  logs.Poll(base::Time(std::chrono::seconds(1)));
+  trial.ReadEvents(0, logs);
+  trial.Use(*trial.Found());
   EXPECT_EQ(trial.Take(), (Reports{3, 2}));
 }
 
@@ -117,11 +153,21 @@ TEST_F(EventFiles, ATagOfTwoRunsIsNotGuessed) {
   events::LogDirReader reader(root_);
   reader.Poll(base::Time(std::chrono::seconds(1)));
   TrialMetric vague("epoch_loss"), exact("validation/epoch_loss");
-  vague.ReadEvents(reader);
-  exact.ReadEvents(reader);
-  EXPECT_FALSE(vague.last());
+  vague.ReadEvents(0, reader);
+  exact.ReadEvents(0, reader);
+  EXPECT_FALSE(vague.Found());
   EXPECT_EQ(vague.meanings(), (std::set<std::string>{"train/epoch_loss", "validation/epoch_loss"}));
+  exact.Use(*exact.Found());
   EXPECT_EQ(exact.Take(), Reports{4});
+}
+
+TEST(MetricSource, IsTheSameAfterItWasWrittenDown) {
+  for (const MetricSource& source : {MetricSource{}, MetricSource{1, "a b/epoch loss"}}) {
+    EXPECT_EQ(MetricSourceFrom(Text(source)), source);
+  }
+  for (const char* text : {"", "logs", "events", "events 0", "events -1 x", "events x y"}) {
+    EXPECT_EQ(MetricSourceFrom(text), std::nullopt) << text;
+  }
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 """`sweep`: trials as jobs, the same table for any number of slots and after a kill, and everything that is refused."""
 
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import random
 import shutil
 import signal
@@ -11,7 +13,7 @@ import subprocess
 
 import pytest
 
-from yard import wait_for
+from yard import BINARY, wait_for
 
 SOAK = os.environ.get("SOAK") == "1"
 
@@ -291,9 +293,55 @@ def test_ask_ends_with_the_last_trial(yard):
 def test_a_metric_that_is_never_seen_is_an_error_with_the_names_that_are(yard):
     yard.script(CURVE)
     sweep(yard, "unseen", "--metric", "val_accuracy", "--trials", "4", "--parallel", "1", status=1)
-    assert yard.err == ("trainyard: unseen: trial 0 has ended and never reported val_accuracy: it reported loss; "
-                        "name one with --metric\n")
-    assert table(yard, "unseen").count("\n") == 2
+    assert yard.err == ("trainyard: unseen: the first 3 trials failed alike, the others were not tried: "
+                        "no metric val_accuracy: it reported loss; name one with --metric\n")
+    assert table(yard, "unseen").count("\n") == 4
+
+
+def test_one_trial_without_the_metric_fails_and_the_sweep_goes_on(yard):
+    yard.script(CURVE.replace("    loss =", "    if a.lr == 0.1: continue\n    loss ="))
+    out = yard.run("sweep", "train.py", "--param", "lr=0.1,0.01,0.001", "-w", "1", "--name", "mute", "--prune", "none")
+    assert "2 complete, 0 pruned, 1 failed" in out and "best    trial 1" in out
+    assert "no metric loss" in table(yard, "mute").splitlines()[1]
+
+
+def test_diverged_trials_do_not_end_the_sweep(yard):
+    yard.script("import os\nlr = float(os.environ['TRAINYARD_PARAM_LR'])\nprint('step 1 loss=' + ('nan' if lr > 0.05 else str(lr)))")
+    out = yard.run("sweep", "train.py", "--param", "lr=0.4,0.3,0.2,0.1,0.01", "-w", "1", "--name", "nans", "--parallel", "1")
+    assert "1 complete, 0 pruned, 4 failed" in out and "best    trial 4" in out
+
+
+def test_the_metric_comes_from_the_same_source_however_late_a_trial_prints_it(yard):
+    """It is in event files first and in the log at the end: once after the sweep has read the files, and once before."""
+    for step in (1, 2, 3):
+        (yard.home / f"events-{step}").write_bytes(record(step, "loss", 10.0 - step))
+    yard.script("""
+import os, time
+run = os.path.join(os.environ['TRAINYARD_LOG_DIR'], 'eval'); os.makedirs(run)
+for step in (1, 2, 3):
+    with open(os.path.join(run, 'events.out.tfevents.1700000000.host'), 'ab') as out: out.write(open(f'events-{step}', 'rb').read())
+while not os.path.exists('go'): time.sleep(0.01)
+print('step 9 loss=0.5')
+""")
+    rows = []
+    for name, late in (("late", True), ("soon", False)):
+        (yard.home / "go").unlink(missing_ok=True)
+        if not late:
+            (yard.home / "go").touch()
+        terminal, end = pty.openpty()
+        process = subprocess.Popen([str(BINARY), "sweep", "train.py", "--param", "lr=1", "-w", "1", "--name", name], cwd=yard.home,
+                                   env={**os.environ, **yard.env}, stdout=end, stderr=end)
+        os.close(end)
+        shown = b""
+        with contextlib.suppress(OSError):  # what a terminal says when nobody is left at its other end
+            while chunk := os.read(terminal, 4096):
+                shown += chunk
+                if late and b"loss 7" in shown:
+                    (yard.home / "go").touch()
+        os.close(terminal)
+        assert process.wait(timeout=120) == 0, shown.decode()
+        rows.append(table(yard, name).splitlines()[1])
+    assert rows[0] == rows[1] == "0,complete,0.5,1,1,"
 
 
 def test_trials_that_fail_alike_end_the_sweep(yard):
@@ -351,9 +399,11 @@ REFUSALS = [
     (["train.py", "--param", "lr=1,2", "--param", "lr=3,4"], "--param: lr is given twice"),
     (["train.py", "--param", "lr=0.1..0.2", "--algorithm", "grid"],
      "lr: a grid needs values, not a range of numbers: --param lr=0.1,0.01, or another --algorithm"),
-    (["train.py", "--param", "o=a,b,c", "--algorithm", "gp"],
-     "o: a Gaussian process is for numbers, not for a,b,c: use --algorithm tpe"),
+    (["train.py", "--param", "o=" + ",".join(f"v{i}" for i in range(51)), "--algorithm", "gp"],
+     "a Gaussian process is for 50 values of choices at most, not 51: use --algorithm tpe"),
     (["train.py", "--param", "lr=1,2", "--algorithm", "tp"], "--algorithm: must be one of grid, random, tpe, gp, not 'tp'"),
+    (["train.py", "--param", "lr=1,2", "--metric", "latency"],
+     "--metric latency: its name does not say whether less or more of it is better: add --goal min or --goal max"),
     (["train.py", "--param", "lr=1,2", "--goal", "more"], "--goal: must be one of min, max, not 'more'"),
     (["train.py", "--param", "lr=1,2", "--trials", "0"], "--trials: must be a whole number from 1 to 100000, not '0'"),
     (["train.py", "--param", "lr=1,2", "--parallel", "9"], "--parallel 9 is more than the window of 8: --window 9, or --async"),
