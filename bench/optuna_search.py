@@ -1,6 +1,7 @@
 """Optuna on known functions: the other half of bench/sweep_bench.cc. Run by a Python that has Optuna.
 
     optuna_search.py search tpe|gp FUNCTION WINDOW SEEDS BUDGET...   best value after each budget, each seed
+    optuna_search.py mixed tpe|gp|random SET FUNCTION SEEDS BUDGET...   the same on a function of tests/support/mixed_functions.py
     optuna_search.py time tpe|gp SEEN                                microseconds a suggestion, 6 numbers
 
 A suggestion knows the results of trials that are WINDOW back, as with so many jobs that take turns. Of those in between TPE knows where they
@@ -9,10 +10,15 @@ look (constant_liar, which 5.0 does by itself).
 
 import json
 import math
+import pathlib
 import sys
 import time
 
 import optuna
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/support"))
+
+import mixed_functions  # noqa: E402
 
 A = [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
 P = [[1312, 1696, 5569, 124, 8283, 5886], [2329, 4135, 8307, 3736, 1004, 9991], [2348, 1451, 3522, 2883, 3047, 6650],
@@ -30,7 +36,7 @@ def branin(x):
 
 
 FUNCTIONS = {"branin": ([(-5, 10), (0, 15)], branin), "hartmann6": ([(0, 1)] * 6, hartmann6)}
-SAMPLERS = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}
+SAMPLERS = {"random": optuna.samplers.RandomSampler, "tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}
 
 
 def ask(study, bounds):
@@ -57,6 +63,23 @@ def search(algorithm, function, window, seeds, budgets):
     return rows
 
 
+def suggested(trial, name, kind, *rest):
+    if kind == "choice":
+        return trial.suggest_categorical(name, rest[0])
+    return (trial.suggest_int if kind == "int" else trial.suggest_float)(name, rest[0], rest[1], log="log" in rest)
+
+
+def mixed(algorithm, functions, function, seeds, budgets):
+    space, value_of = getattr(mixed_functions, functions)[function]
+    rows = []
+    for seed in range(seeds):
+        study = optuna.create_study(sampler=SAMPLERS[algorithm](seed=seed))
+        study.optimize(lambda trial: value_of({p[0]: suggested(trial, *p) for p in space}), n_trials=max(budgets))
+        values = [trial.value for trial in study.trials]
+        rows.append([min(values[:budget]) for budget in budgets])
+    return rows
+
+
 def seconds(algorithm, seen, repeats=20):
     """Of a suggestion once so many trials were seen; those before them are drawn by chance, which is no matter here."""
     bounds, value_of = FUNCTIONS["hartmann6"]
@@ -78,5 +101,7 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 what, algorithm, *rest = sys.argv[1:]
 if what == "search":
     print(json.dumps(search(algorithm, rest[0], *map(int, rest[1:3]), [int(budget) for budget in rest[3:]])))
+elif what == "mixed":
+    print(json.dumps(mixed(algorithm, rest[0], rest[1], int(rest[2]), [int(budget) for budget in rest[3:]])))
 else:
     print(seconds(algorithm, int(rest[0])) * 1e6)

@@ -3,6 +3,9 @@
 //
 //   sweep_bench search ALGORITHM FUNCTION WINDOW SEEDS BUDGET...
 //                                              best value after each budget, each seed
+//   sweep_bench ask ALGORITHM WINDOW SEED TRIALS PARAM...
+//                                              prints each point as JSON, reads its value: for
+//                                              functions that are written in Python
 //   sweep_bench time ALGORITHM SEEN            microseconds a suggestion, 6 numbers
 //   sweep_bench curves ALGORITHM PRUNING SEEDS regret at a budget of 4,050 steps
 //
@@ -107,6 +110,18 @@ void Search(const std::string& algorithm, const std::string& name, int window, i
   fmt::print("[{}]\n", fmt::join(rows, ",\n "));
 }
 
+void AskAndRead(const sweep::Settings& settings) {
+  sweep::Study study(settings);
+  while (study.CanAsk()) {
+    const sweep::Trial& trial = study.Ask();
+    fmt::print("{}\n", base::CompactJson(sweep::ToJson(settings.space, trial.point)));
+    std::fflush(stdout);
+    double value = 0;
+    if (std::scanf("%lf", &value) != 1) return;
+    study.End(trial.number, {.value = value});
+  }
+}
+
 // The mean over ten suggestions in a row, so that a fit now and then is in it.
 void Time(const std::string& algorithm, int seen) {
   constexpr int kRepeats = 20;
@@ -158,6 +173,13 @@ int main(int argc, char** argv) {
     std::vector<int> budgets;
     for (size_t i = 5; i < words.size(); ++i) budgets.push_back(std::atoi(words[i].c_str()));
     Search(words[1], words[2], std::atoi(words[3].c_str()), std::atoi(words[4].c_str()), budgets);
+  } else if (words.size() >= 6 && words[0] == "ask") {
+    Function function;
+    for (size_t i = 5; i < words.size(); ++i) {
+      function.space.push_back(*sweep::ParseParameter(words[i]));
+    }
+    AskAndRead(SettingsFor(function, words[1], std::atoi(words[3].c_str()),
+                           std::atoi(words[4].c_str()), std::atoi(words[2].c_str())));
   } else if (words.size() == 3 && words[0] == "time") {
     Time(words[1], std::atoi(words[2].c_str()));
   } else if (words.size() == 4 && words[0] == "curves") {
@@ -170,7 +192,7 @@ int main(int argc, char** argv) {
     }
     fmt::print("[{}]\n", fmt::join(regrets, ", "));
   } else {
-    fmt::print(stderr, "usage: sweep_bench search|time|curves …\n");
+    fmt::print(stderr, "usage: sweep_bench search|ask|time|curves …\n");
     return 2;
   }
   return 0;

@@ -2,6 +2,10 @@
 // priors; the next trial is where the expected improvement is greatest, in its logarithm, which has
 // slopes where the improvement itself is flat (Ament et al. 2023).
 //
+// A choice without order has a column for each value, and one length scale for all of them: any two
+// values are equally far apart. The improvement is searched over values that exist: floats climb its
+// slope, choices and small ranges of whole numbers try each other value in turn.
+//
 // Trials in the window are believed to give what the model expects of them, so that it looks
 // elsewhere. The only file that sees Eigen.
 #include "sweep/gp.h"
@@ -26,6 +30,7 @@ constexpr size_t kStartup = 8;
 constexpr size_t kMostPoints = 300;  // of the model; beyond: the best half and the latest half
 constexpr size_t kMostFitted = 90;   // of a fit of the length scales
 constexpr int kScattered = 96, kNear = 32, kClimbs = 3;  // candidates; how many are improved on
+constexpr double kStay = 0.7;  // near the best: how likely it keeps a value that is not a float's
 constexpr uint64_t kDraw = 4;
 constexpr double kSqrt5 = 2.23606797749979;
 
@@ -34,15 +39,76 @@ struct Data {
   VectorXd y;   // standardized: small is good
 };
 
+// The columns of the model that stand for the parameters of a space.
+class Layout {
+ public:
+  explicit Layout(const Space& space) : space_(space) {
+    for (size_t p = 0; p < space.size(); ++p) {
+      first_.push_back(parameter_.size());
+      parameter_.resize(parameter_.size() + Width(p), p);
+    }
+  }
+
+  const Space& space() const { return space_; }
+  Eigen::Index columns() const { return static_cast<Eigen::Index>(parameter_.size()); }
+  size_t ParameterOf(Eigen::Index column) const { return parameter_[static_cast<size_t>(column)]; }
+  bool IsSplit(size_t p) const {
+    return space_[p].kind == Kind::kChoice && !space_[p].ordered && space_[p].choices.size() > 2;
+  }
+  // Few enough values to try each of them.
+  bool IsListed(size_t p) const {
+    const size_t cells = Cells(space_[p]);
+    return cells > 0 && (IsSplit(p) || cells <= kMostListed);
+  }
+
+  void Set(double* row, size_t p, double unit) const {
+    double* at = row + first_[p];
+    if (!IsSplit(p)) {
+      *at = unit;
+      return;
+    }
+    std::fill(at, at + Width(p), 0.0);
+    at[static_cast<size_t>(FromUnit(space_[p], unit))] = kApart;
+  }
+  double Get(const double* row, size_t p) const {
+    const double* at = row + first_[p];
+    if (!IsSplit(p)) return *at;
+    const auto value = std::max_element(at, at + Width(p)) - at;
+    return ToUnit(space_[p], static_cast<double>(value));
+  }
+  std::vector<double> RowOf(const std::vector<double>& units) const {
+    std::vector<double> row(parameter_.size());
+    for (size_t p = 0; p < space_.size(); ++p) Set(row.data(), p, units[p]);
+    return row;
+  }
+  // At the values that the parameters will have.
+  std::vector<double> UnitsAt(const std::vector<double>& row) const {
+    std::vector<double> units(space_.size());
+    for (size_t p = 0; p < space_.size(); ++p) units[p] = Snapped(p, Get(row.data(), p));
+    return units;
+  }
+  double Snapped(size_t p, double unit) const {
+    return Cells(space_[p]) ? ToUnit(space_[p], FromUnit(space_[p], unit)) : unit;
+  }
+
+ private:
+  static constexpr size_t kMostListed = 24;
+  static constexpr double kApart = 0.7071067811865476;  // so that two values are 1 apart
+  size_t Width(size_t p) const { return IsSplit(p) ? space_[p].choices.size() : 1; }
+
+  const Space& space_;
+  std::vector<size_t> first_;      // of each parameter
+  std::vector<size_t> parameter_;  // of each column
+};
+
 struct Hyper {
-  explicit Hyper(const std::vector<double>& logs)
-      : scale(static_cast<Eigen::Index>(logs.size() - 2)) {
-    for (Eigen::Index d = 0; d < scale.size(); ++d)
-      scale[d] = std::exp(-logs[static_cast<size_t>(d)]);
+  Hyper(const Layout& layout, const std::vector<double>& logs) : scale(layout.columns()) {
+    for (Eigen::Index c = 0; c < scale.size(); ++c)
+      scale[c] = std::exp(-logs[layout.ParameterOf(c)]);
     variance = std::exp(logs[logs.size() - 2]);
     noise = std::exp(logs[logs.size() - 1]);
   }
-  VectorXd scale;  // 1 / length
+  VectorXd scale;  // 1 / length, of each column
   double variance = 1;
   double noise = 1e-6;
 };
@@ -66,10 +132,10 @@ MatrixXd Kernel(const Hyper& hyper, const MatrixXd& a, const MatrixXd& b) {
 }
 
 // Minus the logarithm of likelihood times priors.
-double Unlikeliness(const Data& data, const std::vector<double>& logs,
+double Unlikeliness(const Layout& layout, const Data& data, const std::vector<double>& logs,
                     std::vector<double>& gradient) {
-  const Hyper hyper(logs);
-  const Eigen::Index n = data.y.size(), dimensions = hyper.scale.size();
+  const Hyper hyper(layout, logs);
+  const Eigen::Index n = data.y.size();
   const MatrixXd scaled = data.at * hyper.scale.asDiagonal();
   const MatrixXd r = SquaredDistances(scaled, scaled).cwiseSqrt();
   const MatrixXd kernel = hyper.variance * r.unaryExpr(&Matern);
@@ -84,12 +150,12 @@ double Unlikeliness(const Data& data, const std::vector<double>& logs,
 
   const MatrixXd pull = inverse - alpha * alpha.transpose();  // d total / d covariance, twice
   const MatrixXd slope = hyper.variance * pull.cwiseProduct(r.unaryExpr(&MaternSlope));
-  for (Eigen::Index d = 0; d < dimensions; ++d) {
+  for (Eigen::Index d = 0; d < layout.columns(); ++d) {
     // r² has (x - x')² / length², so d/d log length is -2 of it.
     const VectorXd column = scaled.col(d);
     const VectorXd squares = column.cwiseAbs2();
     const double sum = 2 * (slope.rowwise().sum().dot(squares) - column.dot(slope * column));
-    gradient[static_cast<size_t>(d)] = 0.5 * -2 * sum;
+    gradient[layout.ParameterOf(d)] += 0.5 * -2 * sum;
   }
   const size_t at_variance = logs.size() - 2, at_noise = logs.size() - 1;
   gradient[at_variance] = 0.5 * pull.cwiseProduct(kernel).sum();
@@ -100,7 +166,7 @@ double Unlikeliness(const Data& data, const std::vector<double>& logs,
     total += 0.5 * z * z;
     gradient[i] += z / deviation;
   };
-  const double middle = std::log(0.4) + 0.25 * std::log(static_cast<double>(dimensions));
+  const double middle = std::log(0.4) + 0.25 * std::log(static_cast<double>(at_variance));
   for (size_t d = 0; d < at_variance; ++d) prior(d, middle, 0.9);
   prior(at_variance, 0.5, 1.0);
   prior(at_noise, std::log(1e-5), 2.0);
@@ -128,10 +194,22 @@ std::vector<size_t> Chosen(const std::vector<Known::Result>& results, size_t mos
   return chosen;
 }
 
-Data DataOf(const std::vector<Known::Result>& results, const std::vector<size_t>& chosen) {
+MatrixXd RowsOf(const Layout& layout, const std::vector<const std::vector<double>*>& points) {
+  MatrixXd at(static_cast<Eigen::Index>(points.size()), layout.columns());
+  for (size_t i = 0; i < points.size(); ++i) {
+    const std::vector<double> row = layout.RowOf(*points[i]);
+    at.row(static_cast<Eigen::Index>(i)) =
+        Eigen::Map<const VectorXd>(row.data(), layout.columns()).transpose();
+  }
+  return at;
+}
+
+Data DataOf(const Layout& layout, const std::vector<Known::Result>& results,
+            const std::vector<size_t>& chosen) {
   const Eigen::Index n = static_cast<Eigen::Index>(chosen.size());
-  const Eigen::Index dimensions = static_cast<Eigen::Index>(results.front().at->size());
-  Data data{MatrixXd(n, dimensions), VectorXd(n)};
+  std::vector<const std::vector<double>*> points;
+  for (size_t i : chosen) points.push_back(results[i].at);
+  Data data{RowsOf(layout, points), VectorXd(n)};
   std::vector<double> losses;
   for (size_t i : chosen) losses.push_back(results[i].loss);
   // What is very bad need not be known exactly: a cliff far away would flatten everything else.
@@ -140,9 +218,6 @@ Data DataOf(const std::vector<Known::Result>& results, const std::vector<size_t>
   const double median = sorted[sorted.size() / 2], best = sorted.front();
   const double ceiling = median + 2 * (median - best);
   for (Eigen::Index i = 0; i < n; ++i) {
-    for (Eigen::Index d = 0; d < dimensions; ++d) {
-      data.at(i, d) = (*results[chosen[static_cast<size_t>(i)]].at)[static_cast<size_t>(d)];
-    }
     const double loss = losses[static_cast<size_t>(i)];
     data.y[i] = std::isfinite(ceiling) && ceiling > best ? std::min(loss, ceiling) : loss;
   }
@@ -157,15 +232,9 @@ class Model {
   Model(Data data, const Hyper& hyper) : data_(std::move(data)), hyper_(hyper) { Factor(); }
 
   // Takes points for granted at their expected value.
-  void Believe(const std::vector<const std::vector<double>*>& pending) {
-    if (pending.empty()) return;
-    const Eigen::Index n = data_.y.size(), more = static_cast<Eigen::Index>(pending.size());
-    MatrixXd at(more, data_.at.cols());
-    for (Eigen::Index i = 0; i < more; ++i) {
-      for (Eigen::Index d = 0; d < at.cols(); ++d) {
-        at(i, d) = (*pending[static_cast<size_t>(i)])[static_cast<size_t>(d)];
-      }
-    }
+  void Believe(const MatrixXd& at) {
+    if (at.rows() == 0) return;
+    const Eigen::Index n = data_.y.size(), more = at.rows();
     const VectorXd expected = Kernel(hyper_, at, data_.at) * alpha_;
     data_.at.conservativeResize(n + more, Eigen::NoChange);
     data_.at.bottomRows(more) = at;
@@ -276,9 +345,10 @@ void Fit(const Settings& settings, const Known& known, int number, GpMemory& mem
   if (known.results.size() < kStartup) return;
   const bool first = memory.hyper.empty();
   if (first) memory.hyper = FirstHyper(settings.space.size());
-  const Data data = DataOf(known.results, Chosen(known.results, kMostFitted));
+  const Layout layout(settings.space);
+  const Data data = DataOf(layout, known.results, Chosen(known.results, kMostFitted));
   const auto function = [&](const std::vector<double>& x, std::vector<double>& gradient) {
-    return Unlikeliness(data, x, gradient);
+    return Unlikeliness(layout, data, x, gradient);
   };
   memory.hyper = Minimize(function, memory.hyper, -16, 5, first ? 40 : 12);
 }
@@ -290,19 +360,91 @@ std::vector<double> Row(const MatrixXd& at, Eigen::Index i) {
 }
 
 // Anywhere, and around the best.
-MatrixXd Candidates(const Data& data, Rng& rng) {
+MatrixXd Candidates(const Layout& layout, const Data& data, Rng& rng) {
   MatrixXd at(kScattered + kNear, data.at.cols());
   Eigen::Index best = 0;
   data.y.minCoeff(&best);
+  const std::vector<double> best_row = Row(data.at, best);
+  std::vector<double> row(best_row.size());
   for (Eigen::Index i = 0; i < at.rows(); ++i) {
     const double width = std::pow(10, -1 - 2 * rng.Uniform());
-    for (Eigen::Index d = 0; d < at.cols(); ++d) {
-      at(i, d) = i < kScattered ? rng.Uniform()
-                                : std::clamp(data.at(best, d) + width * rng.Normal(), 0.0, 1.0);
+    for (size_t p = 0; p < layout.space().size(); ++p) {
+      const double here = layout.Get(best_row.data(), p);
+      double unit = 0;
+      if (i < kScattered) {
+        unit = rng.Uniform();
+      } else if (layout.IsListed(p)) {
+        const double anywhere = rng.Uniform();
+        unit = rng.Uniform() < kStay ? here : anywhere;
+      } else {
+        unit = std::clamp(here + width * rng.Normal(), 0.0, 1.0);
+      }
+      layout.Set(row.data(), p, layout.IsListed(p) ? layout.Snapped(p, unit) : unit);
     }
+    at.row(i) = Eigen::Map<const VectorXd>(row.data(), at.cols()).transpose();
   }
   return at;
 }
+
+// Climbs from a row: along the slope in what is not listed, then by single changes of what is.
+class Climber {
+ public:
+  Climber(const Layout& layout, const Model& model) : layout_(layout), model_(model) {}
+
+  std::vector<double> Climb(std::vector<double> row, double& value) const {
+    row = Slide(std::move(row), value);
+    for (int round = 0; round < kRounds && Change(row, value); ++round) {
+      row = Slide(std::move(row), value);
+    }
+    return row;
+  }
+
+ private:
+  static constexpr int kRounds = 4;
+
+  std::vector<double> Slide(std::vector<double> row, double& value) const {
+    const auto function = [&](const std::vector<double>& x, std::vector<double>& gradient) {
+      const double reluctance = model_.Reluctance(x, gradient);
+      for (size_t c = 0; c < gradient.size(); ++c) {
+        if (layout_.IsListed(layout_.ParameterOf(static_cast<Eigen::Index>(c)))) gradient[c] = 0;
+      }
+      return reluctance;
+    };
+    return Minimize(function, std::move(row), 0, 1, 20, &value);
+  }
+
+  // The best row that differs in one listed parameter, if it is better.
+  bool Change(std::vector<double>& row, double& value) const {
+    std::vector<std::vector<double>> others;
+    for (size_t p = 0; p < layout_.space().size(); ++p) {
+      if (!layout_.IsListed(p)) continue;
+      const size_t cells = Cells(layout_.space()[p]);
+      const double here = layout_.Get(row.data(), p);
+      for (size_t cell = 0; cell < cells; ++cell) {
+        const double unit =
+            layout_.Snapped(p, (static_cast<double>(cell) + 0.5) / static_cast<double>(cells));
+        if (unit == here) continue;
+        others.push_back(row);
+        layout_.Set(others.back().data(), p, unit);
+      }
+    }
+    if (others.empty()) return false;
+    MatrixXd at(static_cast<Eigen::Index>(others.size()), layout_.columns());
+    for (size_t i = 0; i < others.size(); ++i) {
+      at.row(static_cast<Eigen::Index>(i)) =
+          Eigen::Map<const VectorXd>(others[i].data(), at.cols()).transpose();
+    }
+    Eigen::Index best = 0;
+    const double least = model_.Reluctance(at).minCoeff(&best);
+    if (!(least < value - 1e-9)) return false;
+    row = others[static_cast<size_t>(best)];
+    value = least;
+    return true;
+  }
+
+  const Layout& layout_;
+  const Model& model_;
+};
 
 }  // namespace
 
@@ -313,31 +455,36 @@ std::vector<double> GpPoint(const Settings& settings, const std::vector<Trial>& 
   }
   const Known known = WhatIsKnown(settings, trials, number);
   if (known.results.size() < kStartup || memory.hyper.empty()) return SpreadPoint(settings, number);
-  Model model(DataOf(known.results, Chosen(known.results, kMostPoints)), Hyper(memory.hyper));
-  model.Believe(known.pending);
+  const Layout layout(settings.space);
+  Model model(DataOf(layout, known.results, Chosen(known.results, kMostPoints)),
+              Hyper(layout, memory.hyper));
+  model.Believe(RowsOf(layout, known.pending));
 
   Rng rng(settings.seed, static_cast<uint64_t>(number), kDraw);
-  const MatrixXd candidates = Candidates(model.data(), rng);
+  const MatrixXd candidates = Candidates(layout, model.data(), rng);
   const VectorXd reluctance = model.Reluctance(candidates);
   std::vector<Eigen::Index> order(static_cast<size_t>(candidates.rows()));
   std::iota(order.begin(), order.end(), Eigen::Index{0});
   std::ranges::stable_sort(order, {}, [&](Eigen::Index i) { return reluctance[i]; });
 
-  const auto function = [&](const std::vector<double>& x, std::vector<double>& gradient) {
-    return model.Reluctance(x, gradient);
-  };
+  const Climber climber(layout, model);
   std::vector<double> best;
   double least = 0;
   for (int climb = 0; climb < kClimbs; ++climb) {
     double value = 0;
-    std::vector<double> top =
-        Minimize(function, Row(candidates, order[static_cast<size_t>(climb)]), 0, 1, 20, &value);
-    if (best.empty() || value < least) {
+    const std::vector<double> units = layout.UnitsAt(
+        climber.Climb(Row(candidates, order[static_cast<size_t>(climb)]), value));
+    if ((best.empty() || value < least) && !IsTried(known, units)) {
       least = value;
-      best = std::move(top);
+      best = units;
     }
   }
-  return best;
+  // All of them were tried: the most promising that was not.
+  for (size_t i = 0; best.empty() && i < order.size(); ++i) {
+    const std::vector<double> units = layout.UnitsAt(Row(candidates, order[i]));
+    if (!IsTried(known, units)) best = units;
+  }
+  return best.empty() ? RandomPoint(settings, number) : best;
 }
 
 }  // namespace sweep

@@ -15,6 +15,7 @@ using base::Result;
 namespace {
 
 constexpr int kMostTrials = 100'000;
+constexpr size_t kMostGpChoices = 50;  // of parameters without order
 constexpr uint64_t kRandomDraw = 1, kSpreadShift = 2;
 
 }  // namespace
@@ -61,6 +62,11 @@ Known WhatIsKnown(const Settings& settings, const std::vector<Trial>& trials, in
     if (!std::isfinite(result.loss)) result.loss = std::isfinite(worst) ? worst : 0;
   }
   return known;
+}
+
+bool IsTried(const Known& known, const std::vector<double>& units) {
+  return std::ranges::any_of(known.results, [&](const auto& r) { return *r.at == units; }) ||
+         std::ranges::any_of(known.pending, [&](const auto* at) { return *at == units; });
 }
 
 std::vector<double> RandomPoint(const Settings& settings, int number) {
@@ -121,12 +127,15 @@ Result<> CheckSettings(const Settings& settings) {
   TRY(CheckSpace(settings.space));
   if (settings.algorithm == Algorithm::kGrid) TRY(GridSize(settings.space));
   if (settings.algorithm == Algorithm::kGp) {
+    size_t choices = 0;
     for (const Parameter& parameter : settings.space) {
-      if (parameter.kind == Kind::kChoice && !parameter.ordered && parameter.choices.size() > 2) {
-        return Invalid(
-            fmt::format("{}: a Gaussian process is for numbers, not for {}: use --algorithm tpe",
-                        parameter.name, Describe(parameter)));
-      }
+      if (parameter.kind == Kind::kChoice && !parameter.ordered)
+        choices += parameter.choices.size();
+    }
+    if (choices > kMostGpChoices) {
+      return Invalid(fmt::format(
+          "a Gaussian process is for {} values of choices at most, not {}: use --algorithm tpe",
+          kMostGpChoices, choices));
     }
     if (settings.space.size() > 20) {
       return Invalid("a Gaussian process is for 20 parameters at most: use --algorithm tpe");

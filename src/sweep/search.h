@@ -24,6 +24,9 @@ struct Known {
 std::vector<double> UnitsOf(const Space& space, const Point& point);
 Known WhatIsKnown(const Settings& settings, const std::vector<Trial>& trials, int number);
 
+// Whether a trial has this very point.
+bool IsTried(const Known& known, const std::vector<double>& units);
+
 // Each of them: the point of trial `number`, in units.
 std::vector<double> RandomPoint(const Settings& settings, int number);
 // Spread evenly: what a model starts from.

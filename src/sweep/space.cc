@@ -208,6 +208,13 @@ size_t Cells(const Parameter& p) {
   return p.kind == Kind::kInt ? static_cast<size_t>(p.high - p.low) + 1 : 0;
 }
 
+double CellWidth(const Parameter& p, double unit) {
+  if (p.kind == Kind::kFloat) return 0;
+  if (p.kind == Kind::kChoice || !p.log) return 1 / static_cast<double>(Cells(p));
+  const double value = FromUnit(p, unit);
+  return (Stretched(p, value + 0.5) - Stretched(p, value - 0.5)) / (High(p) - Low(p));
+}
+
 double ToUnit(const Parameter& p, double value) {
   if (p.kind == Kind::kChoice) return (value + 0.5) / static_cast<double>(p.choices.size());
   return std::clamp((Stretched(p, value) - Low(p)) / (High(p) - Low(p)), 0.0, 1.0);

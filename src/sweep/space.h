@@ -57,6 +57,8 @@ std::string Describe(const Parameter& parameter);
 
 // How many values there are; 0: any number of them.
 size_t Cells(const Parameter& parameter);
+// The length of the part of [0, 1] that means the same value as `unit`; 0 where any number can be.
+double CellWidth(const Parameter& parameter, double unit);
 double ToUnit(const Parameter& parameter, double value);
 // The nearest value that there is. Numbers that are not whole have six digits: enough for any
 // training, and short enough for the name of a directory.

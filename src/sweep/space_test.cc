@@ -96,5 +96,17 @@ TEST(Space, NumbersAreNumbersInJson) {
             R"({"lr":0.75,"n":3,"k":2,"o":"x"})");
 }
 
+TEST(Space, TheCellsOfAParameterFillTheInterval) {
+  for (const char* text : {"n=3..9", "n=log:1..300", "o=a,b,c", "layers=1,2,4,8"}) {
+    const Parameter p = *ParseParameter(text);
+    double sum = 0;
+    for (size_t i = 0; i < Cells(p); ++i) {
+      sum += CellWidth(p, ToUnit(p, static_cast<double>(i) + (p.kind == Kind::kInt ? p.low : 0)));
+    }
+    EXPECT_NEAR(sum, 1, 1e-9) << text;
+  }
+  EXPECT_EQ(CellWidth(*ParseParameter("x=0.1..0.9"), 0.5), 0);
+}
+
 }  // namespace
 }  // namespace sweep

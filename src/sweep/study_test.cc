@@ -253,16 +253,16 @@ TEST(Search, ModelsBeatChance) {
   }
 }
 
-TEST(Search, TpeFindsChoicesAndWholeNumbersToo) {
+TEST(Search, ModelsFindChoicesAndWholeNumbersToo) {
   const Space space = {*ParseParameter("x=0.0..1.0"), *ParseParameter("n=log:1..256"),
                        *ParseParameter("layers=1,2,3,4"), *ParseParameter("o=a,b,c,d")};
   const auto value = [&](const Point& p) {
     return std::abs(p[0] - 0.3) + std::abs(std::log2(p[1]) - 5) / 8 + std::abs(p[2] - 2) / 4 +
            (p[3] == 2 ? 0 : 0.5);
   };
-  double by_chance = 0, by_model = 0;
+  double by_chance = 0, by_tpe = 0, by_gp = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    for (Algorithm algorithm : {Algorithm::kRandom, Algorithm::kTpe}) {
+    for (Algorithm algorithm : {Algorithm::kRandom, Algorithm::kTpe, Algorithm::kGp}) {
       Study study({.space = space,
                    .algorithm = algorithm,
                    .pruning = Pruning::kNone,
@@ -272,10 +272,35 @@ TEST(Search, TpeFindsChoicesAndWholeNumbersToo) {
         const Trial trial = study.Ask();
         study.End(trial.number, {.value = value(trial.point)});
       }
-      (algorithm == Algorithm::kTpe ? by_model : by_chance) += *study.Best()->value;
+      (algorithm == Algorithm::kTpe  ? by_tpe
+       : algorithm == Algorithm::kGp ? by_gp
+                                     : by_chance) += *study.Best()->value;
     }
   }
-  EXPECT_LT(by_model, by_chance / 2) << by_model << " " << by_chance;
+  EXPECT_LT(by_tpe, by_chance / 2) << by_tpe << " " << by_chance;
+  EXPECT_LT(by_gp, by_chance / 4) << by_gp << " " << by_chance;
+}
+
+TEST(Search, ModelsTryEveryPointOfASmallSpaceBeforeOneTwice) {
+  const Space space = {*ParseParameter("n=1..3"), *ParseParameter("o=a,b,c"),
+                       *ParseParameter("layers=1,2,4")};
+  for (Algorithm algorithm : {Algorithm::kTpe, Algorithm::kGp}) {
+    Study study({.space = space,
+                 .algorithm = algorithm,
+                 .pruning = Pruning::kNone,
+                 .trials = 24,
+                 .window = 3});
+    std::set<Point> seen;
+    int modelled = 0;
+    while (study.CanAsk()) {
+      const Trial trial = study.Ask();
+      // The first are spread without a model.
+      const bool is_new = seen.insert(trial.point).second;
+      if (trial.number >= 13) modelled += is_new;
+      study.End(trial.number, {.value = trial.point[0] + trial.point[1] + trial.point[2]});
+    }
+    EXPECT_EQ(modelled, 11);
+  }
 }
 
 TEST(Search, HostileValuesAreTaken) {

@@ -6,7 +6,11 @@
 //
 // A kernel is a product over the parameters. For numbers it is a normal distribution cut off at the
 // ends, as wide as the gap to the farther neighbour (as Optuna 5.0, whose figures are the
-// measure); for choices most of the weight is on its own. Trials in the window count as bad: where
+// measure), and for whole numbers at least half as wide as the cell that is rounded to one of them,
+// or a density would count what is narrower than any value. For choices most of the weight is on
+// its own; each of the others keeps 1 / sqrt(kernels) of that. Optuna's 1 / kernels fixes choices
+// after some twenty trials, often to wrong ones. Where a space has no floats, points that were
+// tried are not suggested again while there are others. Trials in the window count as bad: where
 // somebody looks already nobody needs to (constant liar). Pruned trials rank behind complete ones,
 // those that got farther first.
 #include <algorithm>
@@ -23,6 +27,7 @@ namespace {
 
 constexpr int kStartup = 10;  // results before a model is worth anything
 constexpr int kCandidates = 24;
+constexpr int kMostDraws = 200;  // before a point that was tried is suggested again
 constexpr size_t kMostGood = 25;
 constexpr size_t kFullWeight = 25;  // the latest results; older ones weigh less
 constexpr double kNegligible = 36;  // of an exponent: e^-36 of the rest
@@ -56,6 +61,7 @@ class Mixture {
         choices_.push_back(d);
       } else {
         SetWidths(d);
+        if (Cells(space_[d])) WidenToCells(d);
         Normalize(d);
       }
     }
@@ -150,6 +156,14 @@ class Mixture {
     }
   }
 
+  void WidenToCells(size_t d) {
+    const Parameter& p = space_[d];
+    for (size_t k = 0; k + 1 < kernels_; ++k) {
+      const size_t i = d * kernels_ + k;
+      width_[i] = std::max(width_[i], 0.5 * CellWidth(p, mean_[i]));
+    }
+  }
+
   // What makes the kernel a density, and 1 / (width sqrt 2), so that a square is all that is left.
   void Normalize(size_t d) {
     for (size_t k = 0; k < kernels_; ++k) {
@@ -166,9 +180,12 @@ class Mixture {
     return static_cast<size_t>(FromUnit(space_[d], unit));
   }
 
+  // The weight of every choice beside 1 for the kernel's own.
+  double Share() const { return 1 / std::sqrt(static_cast<double>(kernels_)); }
+
   double LogOfChoice(size_t k, size_t d, double unit) const {
     const double cells = static_cast<double>(space_[d].choices.size());
-    const double share = 1.0 / static_cast<double>(kernels_);  // of every choice
+    const double share = Share();
     const bool prior = k + 1 == kernels_;
     const bool own = !prior && CellOf(d, unit) == CellOf(d, mean_[d * kernels_ + k]);
     return prior ? -std::log(cells) : std::log((share + (own ? 1 : 0)) / (share * cells + 1));
@@ -176,7 +193,7 @@ class Mixture {
 
   double DrawChoice(size_t k, size_t d, Rng& rng) const {
     const double cells = static_cast<double>(space_[d].choices.size());
-    const double share = 1.0 / static_cast<double>(kernels_);
+    const double share = Share();
     const double left = rng.Uniform() * (share * cells + 1) - 1;
     if (k + 1 < kernels_ && left < 0) return mean_[d * kernels_ + k];
     return ToUnit(space_[d], static_cast<double>(rng.Below(space_[d].choices.size())));
@@ -229,15 +246,18 @@ std::vector<double> TpePoint(const Settings& settings, const Known& known, int n
   Rng rng(settings.seed, static_cast<uint64_t>(number), kDraw);
   std::vector<double> best;
   double best_score = -std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kCandidates; ++i) {
+  const bool can_repeat =
+      std::ranges::all_of(settings.space, [](const Parameter& p) { return Cells(p) > 0; });
+  for (int i = 0; i < kCandidates || (best.empty() && i < kMostDraws); ++i) {
     std::vector<double> candidate = likes.Draw(rng);
+    if (can_repeat && IsTried(known, candidate)) continue;
     const double score = likes.LogDensity(candidate) - dislikes.LogDensity(candidate);
     if (best.empty() || score > best_score) {
       best_score = score;
       best = std::move(candidate);
     }
   }
-  return best;
+  return best.empty() ? likes.Draw(rng) : best;
 }
 
 }  // namespace sweep

@@ -5,6 +5,7 @@ import math
 import pathlib
 import subprocess
 
+import mixed_functions
 from yard import ROOT
 
 BENCH = ROOT / "build/release/bench/sweep_bench"
@@ -23,6 +24,34 @@ def optunas(python, algorithm, function, seeds, budgets, window=1):
     return json.loads(subprocess.run([python, "-W", "ignore", ROOT / "bench/optuna_search.py", "search", algorithm, function,
                                       str(window), str(seeds), *map(str, budgets)],
                                      capture_output=True, text=True, check=True).stdout)
+
+
+def mixed_ours(algorithm, functions, function, seeds, budgets, bench=BENCH):
+    """As `ours`, on a function of mixed_functions."""
+    space, value_of = getattr(mixed_functions, functions)[function]
+    rows = []
+    for seed in range(seeds):
+        with subprocess.Popen([bench, "ask", algorithm, "1", str(seed), str(max(budgets)), *map(mixed_functions.flag, space)],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            values = []
+            for line in process.stdout:
+                values.append(value_of(json.loads(line)))
+                process.stdin.write(f"{values[-1]!r}\n")
+                process.stdin.flush()
+        assert process.returncode == 0 and len(values) == max(budgets), (function, process.returncode, len(values))
+        rows.append([min(values[:budget]) for budget in budgets])
+    return rows
+
+
+def mixed_optunas(python, algorithm, functions, function, seeds, budgets):
+    return json.loads(subprocess.run([python, "-W", "ignore", ROOT / "bench/optuna_search.py", "mixed", algorithm, functions, function,
+                                      str(seeds), *map(str, budgets)], capture_output=True, text=True, check=True).stdout)
+
+
+def quartiles(values):
+    values = sorted(values)
+    at = [(len(values) - 1) * share for share in (0.25, 0.5, 0.75)]
+    return [values[int(x)] + (values[math.ceil(x)] - values[int(x)]) * (x - int(x)) for x in at]
 
 
 def rank_score(mine, others):
@@ -54,6 +83,16 @@ def compare(python, algorithm, seeds, budgets, bench=BENCH, window=1):
             a, b = ([round(run[i], 6) for run in runs] for runs in (mine, theirs))
             rows.append((f"{function} after {budget}", median(a), median(b), rank_score(a, b)))
     return rows
+
+
+def compare_mixed(python, algorithm, seeds, budget, functions="HELD_OUT", names=None, bench=BENCH):
+    """A row for each function: name, quartiles of ours, of Optuna's and of random search, score of ranks beside Optuna and beside random."""
+    for name in names or getattr(mixed_functions, functions):
+        mine = mixed_ours(algorithm, functions, name, seeds, (budget,), bench)
+        theirs = mixed_optunas(python, algorithm, functions, name, seeds, (budget,))
+        chance = mixed_ours("random", functions, name, seeds, (budget,), bench)
+        mine, theirs, chance = ([round(run[0], 6) for run in runs] for runs in (mine, theirs, chance))
+        yield name, quartiles(mine), quartiles(theirs), quartiles(chance), rank_score(mine, theirs), rank_score(mine, chance)
 
 
 def curves(algorithm, pruning, seeds, bench=BENCH):
