@@ -4,6 +4,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <poll.h>
 
 #include "io/clock.h"
 
@@ -32,7 +33,22 @@ void HttpConnection::Close() {
   error_code ignored;
   socket_.close(ignored);
   work_.reset();
+  *closed_ = true;
   shared_.closed(shared_from_this());
+}
+
+// A client that closed only its own direction looks the same as one that is gone, and is taken for
+// it, as by most servers; if its request runs already it gets its answer.
+void HttpConnection::Check(Steady::time_point now) {
+  if (phase_ == Phase::kWork) {
+    pollfd peer{socket_.native_handle(), POLLRDHUP, 0};
+    if (poll(&peer, 1, 0) == 1) *closed_ = true;
+  }
+  if (deadline_ >= now) return;
+  if (phase_ != Phase::kWork || shared_.stopping) return Close();
+  *closed_ = true;
+  const uint64_t number = ++request_;
+  Complete(number, shared_.options.late, {.last = true});
 }
 
 void HttpConnection::Finish() {
@@ -118,16 +134,22 @@ void HttpConnection::Answer() {
   Enter(Phase::kWork);
   work_.emplace(socket_.get_executor());
   at_once_ = true;
-  shared_.handler(
-      std::move(request), Reply([self = shared_from_this(), options](ServerResponse response) {
-        asio::dispatch(
-            self->socket_.get_executor(),
-            [self, options, response = std::move(response)] { self->Complete(response, options); });
-      }));
+  const uint64_t number = ++request_;
+  shared_.handler(std::move(request),
+                  Reply(
+                      [self = shared_from_this(), number, options](ServerResponse response) {
+                        asio::dispatch(self->socket_.get_executor(),
+                                       [self, number, options, response = std::move(response)] {
+                                         self->Complete(number, response, options);
+                                       });
+                      },
+                      closed_));
   at_once_ = false;
 }
 
-void HttpConnection::Complete(const ServerResponse& response, WireOptions options) {
+void HttpConnection::Complete(uint64_t request, const ServerResponse& response,
+                              WireOptions options) {
+  if (request != request_) return;
   work_.reset();
   if (!socket_.is_open()) return;
   options.last = options.last || shared_.stopping;

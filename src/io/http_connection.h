@@ -2,7 +2,7 @@
 // answers. Belongs to http_server.cc, on whose thread all of it runs.
 //
 // It is kept alive by the wait or the Reply that is under way; closing it ends its wait. It looks
-// at no clock by itself: whoever has it closes it after its deadline.
+// at no clock by itself: whoever has it calls Check now and then.
 #pragma once
 
 #include <array>
@@ -39,6 +39,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void Start();
   void Close();
+  // Acts on a deadline that has passed, and notices a client that closed while it is worked for.
+  void Check(Steady::time_point now);
   // The server stops: no request after those that are here.
   void Finish();
 
@@ -55,7 +57,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Answers the requests in the input one by one, as fast as the client takes the answers.
   void Advance();
   void Answer();
-  void Complete(const ServerResponse& response, WireOptions options);
+  void Complete(uint64_t request, const ServerResponse& response, WireOptions options);
   void Send(const ServerResponse& response, WireOptions options);
   // Whether all is written. If not, Advance is called again when more can be.
   bool Flush();
@@ -72,6 +74,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   size_t sent_ = 0;  // of it
   bool last_ = false;
   bool at_once_ = false;  // the handler is being called
+  uint64_t request_ = 0;  // number of the one that is answered; a Reply to an older one is late
+  std::shared_ptr<std::atomic<bool>> closed_ = std::make_shared<std::atomic<bool>>(false);
   // Keeps the loop going while only a Reply is waited for.
   std::optional<boost::asio::executor_work_guard<Executor>> work_;
   Phase phase_ = Phase::kFresh;

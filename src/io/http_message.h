@@ -1,7 +1,9 @@
 // What our HTTP server is asked and what it answers, as values; and an answer as bytes.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,8 +39,12 @@ using ServerHandler = std::move_only_function<ServerResponse(const ServerRequest
 // says that something broke: 500.
 class Reply {
  public:
-  explicit Reply(std::move_only_function<void(ServerResponse)> send) : send_(std::move(send)) {}
-  Reply(Reply&& other) noexcept : send_(std::exchange(other.send_, nullptr)) {}
+  using Flag = std::shared_ptr<const std::atomic<bool>>;
+
+  explicit Reply(std::move_only_function<void(ServerResponse)> send, Flag closed = nullptr)
+      : send_(std::move(send)), closed_(std::move(closed)) {}
+  Reply(Reply&& other) noexcept
+      : send_(std::exchange(other.send_, nullptr)), closed_(std::move(other.closed_)) {}
   Reply& operator=(Reply&&) = delete;
   ~Reply() {
     if (send_) send_({.status = 500, .body = "no answer was found\n"});
@@ -46,8 +52,13 @@ class Reply {
 
   void operator()(ServerResponse response) { std::exchange(send_, nullptr)(std::move(response)); }
 
+  // True from soon after the client has closed its connection, or has been told that it was too
+  // late: work that has not begun need not. None: not known.
+  const Flag& closed() const { return closed_; }
+
  private:
   std::move_only_function<void(ServerResponse)> send_;
+  Flag closed_;
 };
 
 using LaterHandler = std::move_only_function<void(ServerRequest, Reply)>;

@@ -173,7 +173,7 @@ class HttpServer::Loop {
       if (error) return;
       const auto now = Steady::now();
       for (const auto& connection : Snapshot()) {
-        if (connection->deadline() < now) connection->Close();
+        connection->Check(now);
       }
       if (starved_ && !shared_.stopping) {
         starved_ = false;

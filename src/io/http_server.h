@@ -39,9 +39,10 @@ class HttpServer {
     base::Duration head_time = std::chrono::seconds(10);    // from a request's first byte
     base::Duration idle_time = std::chrono::seconds(60);    // between two requests
     base::Duration body_time = std::chrono::seconds(60);    // for a whole body
-    base::Duration work_time = std::chrono::minutes(5);     // for a Reply to come
+    base::Duration work_time = std::chrono::minutes(5);     // for a Reply to come; then `late`
     base::Duration answer_time = std::chrono::seconds(60);  // to take a whole answer
     base::Duration drain_time = std::chrono::seconds(2);    // for all of that, once it stops
+    ServerResponse late = {.status = 504, .body = "no answer in time\n"};
   };
 
   // Listens when it returns. kTaken: another program has the port.

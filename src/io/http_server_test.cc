@@ -449,6 +449,41 @@ TEST(HttpServer, AStopWaitsForAnswersThatAreStillToCome) {
   EXPECT_TRUE(client.Rest().ends_with("late"));
 }
 
+TEST(HttpServer, AnAnswerThatDoesNotComeInTimeIsReplacedByOneThatSaysSo) {
+  std::optional<Reply> kept;
+  std::binary_semaphore asked(0);
+  auto server = *HttpServer::ListenLater({.work_time = 10ms}, [&](ServerRequest, Reply reply) {
+    kept.emplace(std::move(reply));
+    asked.release();
+  });
+  Client client(server.port());
+  client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  asked.acquire();
+  EXPECT_TRUE(client.Answer().starts_with("HTTP/1.1 504 "));
+  EXPECT_TRUE(*kept->closed());
+  (*kept)({.body = "late"});  // harms nobody
+  EXPECT_EQ(client.Rest(), "");
+}
+
+TEST(HttpServer, AHandlerCanTellThatItsClientHasClosed) {
+  std::optional<Reply> kept;
+  std::binary_semaphore asked(0);
+  auto server = *HttpServer::ListenLater({}, [&](ServerRequest, Reply reply) {
+    kept.emplace(std::move(reply));
+    asked.release();
+  });
+  {
+    Client client(server.port());
+    client.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    asked.acquire();
+    EXPECT_FALSE(*kept->closed());
+  }
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (!*kept->closed() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  EXPECT_TRUE(*kept->closed());
+  (*kept)({});
+}
+
 TEST(HttpServer, SpeaksTlsWithACertificate) {
   const testing::Authority authority;
   const testing::KeyPair pair = authority.Issue({});
