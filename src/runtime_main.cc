@@ -11,6 +11,7 @@
 // socket is the end of the process: nobody outlives the server.
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -62,17 +63,43 @@ struct Call {
   std::string payload;
 };
 
+const pid_t server = getppid();
+std::string temporary;  // a directory of links that the server has made for us
+
+// The server removes the directory, unless it was killed.
+[[noreturn]] void End() {
+  // The kernel closes the sockets of a process that dies before it gives away its children. A server
+  // that lives ends us meanwhile.
+  for (int i = 0; i < 1000 && getppid() == server; ++i) usleep(1000);
+  if (temporary.empty() || getppid() == server) _exit(0);
+  std::error_code ignored;
+  std::vector<std::filesystem::path> directories = {temporary};
+  for (auto it = std::filesystem::recursive_directory_iterator(temporary, ignored);
+       !ignored && it != std::filesystem::recursive_directory_iterator(); it.increment(ignored)) {
+    if (it->is_symlink(ignored)) {
+      unlink(it->path().c_str());
+    } else if (it->is_directory(ignored)) {
+      directories.push_back(it->path());
+    }
+  }
+  while (!directories.empty()) {
+    rmdir(directories.back().c_str());
+    directories.pop_back();
+  }
+  _exit(0);
+}
+
 // The next call; no call, no server: the process ends.
 Call Next() {
   char head[tensor::kHeadBytes];
-  if (!ReadAll(head, sizeof head)) _exit(0);
+  if (!ReadAll(head, sizeof head)) End();
   const auto decoded = tensor::DecodeHead({head, sizeof head});
   if (!decoded) _exit(3);
   Call call{.head = *decoded};
   // The size that the function is given is not used: libstdc++ 12 gives it the capacity.
   const size_t length = decoded->length;
   call.payload.resize_and_overwrite(length, [length](char* to, size_t) {
-    if (!ReadAll(to, length)) _exit(0);
+    if (!ReadAll(to, length)) End();
     return length;
   });
   if (!tensor::CheckPayload(call.head, call.payload)) _exit(3);
@@ -86,7 +113,7 @@ void Answer(uint64_t call, const std::expected<std::string, Failure>& answer) {
       answer ? tensor::Encode(Frame::kDone, call, *answer)
              : tensor::Encode(Frame::kFailed, call, tensor::EncodeFailure(answer.error()));
   const std::lock_guard lock(writing);
-  if (!WriteAll(bytes)) _exit(0);
+  if (!WriteAll(bytes)) End();
 }
 
 std::expected<std::string, Failure> RunOne(const runtime::Model& model, const Call& call) {
@@ -123,6 +150,7 @@ int main(int argc, char** argv) {
   const Call first = Next();
   const auto load = tensor::DecodeLoad(first.payload);
   if (first.head.frame != Frame::kLoad || !load) return 3;
+  if (load->temporary) temporary = load->directory;
   const auto tensorflow = runtime::OpenTensorFlow(argv[1]);
   if (!tensorflow) {
     Answer(first.head.call,

@@ -88,7 +88,7 @@ void Tell(const Args& args, const BesideWish& wish, const std::string& model,
 int ServeThere(const Args& args, const std::string& context) {
   for (const char* flag :
        {"host", "config", "python", "batch", "batch-wait", "runs", "threads", "queue",
-        "max-request", "poll", "token-file", "certificate", "key", "open"}) {
+        "rest-timeout", "max-request", "poll", "token-file", "certificate", "key", "open"}) {
     if (args.Has(flag))
       return Refuse(fmt::format("--{} is for this machine, not for clusters", flag));
   }

@@ -123,9 +123,11 @@ Result<int64_t> Time(const Args& args, std::string_view flag, std::string_view f
 Result<> AddLimits(const Args& args, JsonObject& options) {
   if (args.Has("threads")) options["threads"] = TRY(args.Number("threads", 1, 1, 127));
   options["runs"] = TRY(args.Number("runs", 1, 1, 64));
-  options["batch"] = TRY(args.Number("batch", 128, 1, 1 << 20));
+  if (args.Has("batch")) options["batch"] = TRY(args.Number("batch", 128, 1, 1 << 20));
   options["queue"] = TRY(args.Number("queue", 1000, 1, 1 << 20));
   options["linger_us"] = TRY(Time(args, "batch-wait", "0s", std::chrono::microseconds(1)));
+  options["rest_timeout_ms"] = TRY(Time(args, "rest-timeout", "30s", std::chrono::milliseconds(1)));
+  if (options["rest_timeout_ms"].get_int64() <= 0) return Invalid("--rest-timeout: more than 0s");
   options["poll_ms"] = TRY(Time(args, "poll", "1s", std::chrono::milliseconds(1)));
   const auto body = base::ParseMemory(args.Get("max-request", "64Mi"));
   if (!body || *body < kLeastBody || *body > kMostBody)

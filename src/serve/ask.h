@@ -31,8 +31,12 @@ struct Answered {
 
 Answer<Asked> FindTarget(const Models& models, const Target& target);
 
-// `done` is called once, on another thread or, when it is refused, on this one.
-void Ask(Asked asked, std::vector<tensor::Tensor> inputs,
+// Counts a request that was refused before it came to Ask.
+void CountRefused(const Models& models, Counters& counters, const std::string& model, Code code);
+
+// `done` is called once, on another thread or, when it is refused, on this one. `caller.gone` is not
+// called after it.
+void Ask(Asked asked, std::vector<tensor::Tensor> inputs, Caller caller,
          std::move_only_function<void(Answer<Answered>)> done);
 
 }  // namespace serve

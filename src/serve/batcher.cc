@@ -41,7 +41,40 @@ size_t Batcher::FitOf(const Queue& queue, int64_t& rows) const {
   return count;
 }
 
-std::vector<Pending> Batcher::Take(Steady::time_point now) {
+std::optional<Status> WhyDropped(const Pending& request, Steady::time_point now) {
+  if (request.caller.deadline && now >= *request.caller.deadline)
+    return Status{Code::kDeadlineExceeded, "its time was over before the model was free"};
+  if (request.caller.gone && request.caller.gone())
+    return Status{Code::kCancelled, "the client has gone"};
+  return std::nullopt;
+}
+
+std::vector<Pending> Batcher::Take(Steady::time_point now, std::vector<Pending>& dropped) {
+  while (true) {
+    std::vector<Pending> out = TakeNext(now);
+    if (out.empty()) return out;
+    std::erase_if(out, [&](Pending& each) {
+      if (!WhyDropped(each, now)) return false;
+      dropped.push_back(std::move(each));
+      return true;
+    });
+    if (!out.empty()) return out;
+  }
+}
+
+std::vector<Pending> Batcher::TakeDropped(Steady::time_point now) {
+  std::vector<Pending> out;
+  for (auto& [index, queue] : queues_) {
+    waiting_ -= std::erase_if(queue, [&](Pending& each) {
+      if (!WhyDropped(each, now)) return false;
+      out.push_back(std::move(each));
+      return true;
+    });
+  }
+  return out;
+}
+
+std::vector<Pending> Batcher::TakeNext(Steady::time_point now) {
   look_again_.reset();
   Queue* oldest = nullptr;
   size_t count = 0;

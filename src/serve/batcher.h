@@ -3,7 +3,8 @@
 // A request waits only while the runtime is busy, so a lone one is never late for the sake of a
 // batch; when the runtime is free again, those that have come meanwhile and fit go together, oldest
 // first. The busier, the larger the batches. With a `linger` a batch that is not full waits that
-// long for others even if the runtime is free.
+// long for others even if the runtime is free. A request that nobody waits for any more is dropped
+// before it runs.
 #pragma once
 
 #include <chrono>
@@ -21,11 +22,18 @@ namespace serve {
 
 using Steady = std::chrono::steady_clock;
 
+// Who waits for an answer. One that has gone, or whose time is over, gets none from the model.
+struct Caller {
+  std::optional<Steady::time_point> deadline;
+  std::function<bool()> gone;  // from any thread, quick; none: stays
+};
+
 struct Pending {
   const Signature* signature = nullptr;
   std::vector<tensor::Tensor> inputs;  // by the signature's order
   int64_t rows = 0;                    // 0: runs alone
   Steady::time_point arrived;
+  Caller caller;
   std::move_only_function<void(Answer<std::vector<tensor::Tensor>>)> done;
 };
 
@@ -46,9 +54,12 @@ class Batcher {
   // Back to the front of all, to run again, or alone.
   void PutBack(std::vector<Pending> requests, bool alone);
 
-  // The next to run together. Empty: none, or not yet: look again then.
-  std::vector<Pending> Take(Steady::time_point now);
+  // The next to run together. Empty: none, or not yet: look again then. Requests that nobody waits
+  // for are moved to `dropped`.
+  std::vector<Pending> Take(Steady::time_point now, std::vector<Pending>& dropped);
   std::optional<Steady::time_point> look_again() const { return look_again_; }
+  // All that nobody waits for.
+  std::vector<Pending> TakeDropped(Steady::time_point now);
 
   // All, to be told that nothing will come of them.
   std::vector<Pending> TakeAll();
@@ -56,6 +67,7 @@ class Batcher {
 
  private:
   using Queue = std::deque<Pending>;
+  std::vector<Pending> TakeNext(Steady::time_point now);
   size_t FitOf(const Queue& queue, int64_t& rows) const;
 
   Limits limits_;
@@ -63,6 +75,9 @@ class Batcher {
   size_t waiting_ = 0;
   std::optional<Steady::time_point> look_again_;
 };
+
+// Why nobody waits for this request any more, if so.
+std::optional<Status> WhyDropped(const Pending& request, Steady::time_point now);
 
 // Whether two requests of one signature may be put one below the other.
 bool Fit(const Pending& a, const Pending& b);

@@ -19,22 +19,29 @@ Pending Request(const Signature& signature, int64_t rows, Steady::duration after
   return out;
 }
 
+std::vector<Pending> Taken(Batcher& batcher, Steady::time_point now) {
+  std::vector<Pending> dropped;
+  auto out = batcher.Take(now, dropped);
+  EXPECT_TRUE(dropped.empty());
+  return out;
+}
+
 void Put(Batcher& batcher, Pending request) { ASSERT_TRUE(batcher.Add(request)); }
 
 TEST(Batcher, ThoseThatWaitGoTogetherUpToTheLimit) {
   Batcher batcher({.rows = 8});
   for (int i = 0; i < 5; ++i) Put(batcher, Request(kOne, 3));
-  EXPECT_EQ(batcher.Take(kStart).size(), 2U);
-  EXPECT_EQ(batcher.Take(kStart).size(), 2U);
-  EXPECT_EQ(batcher.Take(kStart).size(), 1U);
-  EXPECT_TRUE(batcher.Take(kStart).empty());
+  EXPECT_EQ(Taken(batcher, kStart).size(), 2U);
+  EXPECT_EQ(Taken(batcher, kStart).size(), 2U);
+  EXPECT_EQ(Taken(batcher, kStart).size(), 1U);
+  EXPECT_TRUE(Taken(batcher, kStart).empty());
 }
 
 TEST(Batcher, OneThatIsLargerThanTheLimitGoesAlone) {
   Batcher batcher({.rows = 8});
   Put(batcher, Request(kOne, 100));
   Put(batcher, Request(kOne, 1));
-  EXPECT_EQ(batcher.Take(kStart).size(), 1U);
+  EXPECT_EQ(Taken(batcher, kStart).size(), 1U);
 }
 
 TEST(Batcher, OnlyThoseOfOneSignatureAndShapeGoTogetherOldestFirst) {
@@ -43,21 +50,21 @@ TEST(Batcher, OnlyThoseOfOneSignatureAndShapeGoTogetherOldestFirst) {
   Put(batcher, Request(kOne, 1, 2ms));
   Put(batcher, Request(kOne, 1, 3ms, 5));
   Put(batcher, Request(kOther, 0, 4ms));  // runs alone
-  EXPECT_EQ(batcher.Take(kStart + 1s).front().signature, &kOther);
-  EXPECT_EQ(batcher.Take(kStart + 1s).front().inputs[0].shape[1], 4);
-  EXPECT_EQ(batcher.Take(kStart + 1s).front().inputs[0].shape[1], 5);
-  EXPECT_EQ(batcher.Take(kStart + 1s).size(), 1U);
+  EXPECT_EQ(Taken(batcher, kStart + 1s).front().signature, &kOther);
+  EXPECT_EQ(Taken(batcher, kStart + 1s).front().inputs[0].shape[1], 4);
+  EXPECT_EQ(Taken(batcher, kStart + 1s).front().inputs[0].shape[1], 5);
+  EXPECT_EQ(Taken(batcher, kStart + 1s).size(), 1U);
 }
 
 TEST(Batcher, WithALingerABatchWaitsUntilItIsFullOrOld) {
   Batcher batcher({.rows = 2, .linger = 5ms});
   Put(batcher, Request(kOne, 1));
-  EXPECT_TRUE(batcher.Take(kStart + 4ms).empty());
+  EXPECT_TRUE(Taken(batcher, kStart + 4ms).empty());
   EXPECT_EQ(batcher.look_again(), kStart + 5ms);
-  EXPECT_EQ(batcher.Take(kStart + 5ms).size(), 1U);
+  EXPECT_EQ(Taken(batcher, kStart + 5ms).size(), 1U);
   Put(batcher, Request(kOne, 1));
   Put(batcher, Request(kOne, 1));
-  EXPECT_EQ(batcher.Take(kStart).size(), 2U);
+  EXPECT_EQ(Taken(batcher, kStart).size(), 2U);
   EXPECT_FALSE(batcher.look_again());
 }
 
@@ -76,12 +83,12 @@ TEST(Batcher, WhatIsPutBackComesFirstAndAloneIfNeedBe) {
   Batcher batcher({});
   Put(batcher, Request(kOne, 1, 1ms));
   Put(batcher, Request(kOne, 2, 2ms));
-  auto both = batcher.Take(kStart + 1s);
+  auto both = Taken(batcher, kStart + 1s);
   Put(batcher, Request(kOne, 3, 3ms));
   batcher.PutBack(std::move(both), true);
-  EXPECT_EQ(batcher.Take(kStart + 1s).front().inputs[0].shape[0], 1);
-  EXPECT_EQ(batcher.Take(kStart + 1s).front().inputs[0].shape[0], 2);
-  EXPECT_EQ(batcher.Take(kStart + 1s).front().inputs[0].shape[0], 3);
+  EXPECT_EQ(Taken(batcher, kStart + 1s).front().inputs[0].shape[0], 1);
+  EXPECT_EQ(Taken(batcher, kStart + 1s).front().inputs[0].shape[0], 2);
+  EXPECT_EQ(Taken(batcher, kStart + 1s).front().inputs[0].shape[0], 3);
 }
 
 TEST(Batcher, OutputsAreSharedOutByRows) {
@@ -95,6 +102,39 @@ TEST(Batcher, OutputsAreSharedOutByRows) {
   EXPECT_EQ((*parts)[1][1].strings, (std::vector<std::string>{"y", "z"}));
   EXPECT_FALSE(Share({{.type = Type::kInt8, .shape = {}, .bytes = "a"}}, {1, 2}));
   EXPECT_FALSE(Share({{.type = Type::kInt8, .shape = {2}, .bytes = "ab"}}, {1, 2}));
+}
+
+TEST(Batcher, ARequestThatNobodyWaitsForIsDroppedBeforeItRuns) {
+  Batcher batcher({});
+  bool gone = false;
+  Pending cancelled = Request(kOne, 1);
+  cancelled.caller.gone = [&] { return gone; };
+  Pending expired = Request(kOther, 1);
+  expired.caller.deadline = kStart + 1s;
+  Put(batcher, std::move(cancelled));
+  Put(batcher, std::move(expired));
+  Put(batcher, Request(kOne, 1));
+  Put(batcher, Request(kOther, 0));
+  EXPECT_TRUE(batcher.TakeDropped(kStart).empty());
+  gone = true;
+  std::vector<Pending> dropped;
+  EXPECT_EQ(batcher.Take(kStart + 1s, dropped).size(), 1U);
+  EXPECT_EQ(batcher.Take(kStart + 1s, dropped).size(), 1U);
+  EXPECT_TRUE(batcher.Take(kStart + 1s, dropped).empty());
+  ASSERT_EQ(dropped.size(), 2U);
+  EXPECT_EQ(WhyDropped(dropped[0], kStart)->code, Code::kCancelled);
+  EXPECT_EQ(WhyDropped(dropped[1], kStart + 1s)->code, Code::kDeadlineExceeded);
+  EXPECT_EQ(batcher.waiting(), 0U);
+}
+
+TEST(Batcher, ThoseWhoseTimeIsOverAreFoundWhereverTheyWait) {
+  Batcher batcher({});
+  Put(batcher, Request(kOne, 1));
+  Pending expired = Request(kOne, 1);
+  expired.caller.deadline = kStart + 1s;
+  Put(batcher, std::move(expired));
+  EXPECT_EQ(batcher.TakeDropped(kStart + 2s).size(), 1U);
+  EXPECT_EQ(batcher.waiting(), 1U);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "serve/counters.h"
 
+#include "base/strings.h"
+
 namespace serve {
 namespace {
 
@@ -13,7 +15,7 @@ Counters::Counters()
     : models_ready(
           metrics_.AddGauge("trainyard_serving_models_ready", "Versions of models that answer.")),
       requests_(metrics_.AddCounters("trainyard_serving_requests_total",
-                                     "Requests that reached a model.",
+                                     "Requests by their result: ok, or the code of the error.",
                                      {"model", "signature", "result"})),
       seconds_(metrics_.AddHistograms("trainyard_serving_request_seconds",
                                       "From a request's arrival to its answer.",
@@ -34,10 +36,15 @@ Counters::OfSignature& Counters::OfModel::Signature(std::string_view name) {
   if (found != by_signature.end()) return found->second;
   return by_signature
       .emplace(name, OfSignature{.answered = all->requests_.With({model, name, "ok"}),
-                                 .failed = all->requests_.With({model, name, "failed"}),
                                  .seconds = all->seconds_.With({model, name}),
                                  .rows = all->rows_.With({model, name})})
       .first->second;
+}
+
+void Counters::Failed(std::string_view model, std::string_view signature, Code code) {
+  const std::string_view name = NameOf(code);
+  requests_.With({model, signature, base::Lower(name)}).Add();
+  tensorflow_requests_.With({model, name}).Add();
 }
 
 Counters::OfModel& Counters::Of(const std::string& model) {
@@ -47,7 +54,6 @@ Counters::OfModel& Counters::Of(const std::string& model) {
     of.reset(new OfModel{.model = model,
                          .all = this,
                          .ok = tensorflow_requests_.With({model, "OK"}),
-                         .failed = tensorflow_requests_.With({model, "FAILED"}),
                          .restarts = restarts_.With({model}),
                          .waiting = waiting_.With({model})});
   return *of;

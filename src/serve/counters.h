@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/metrics.h"
+#include "serve/status.h"
 
 namespace serve {
 
@@ -15,15 +16,13 @@ class Counters {
   // Of one signature of a model.
   struct OfSignature {
     base::Counter& answered;
-    base::Counter& failed;
     base::Histogram& seconds;
     base::Histogram& rows;  // of a batch
   };
   struct OfModel {
     std::string model;
     Counters* all = nullptr;
-    base::Counter& ok;      // as TensorFlow Serving counts
-    base::Counter& failed;  // likewise
+    base::Counter& ok;  // as TensorFlow Serving counts
     base::Counter& restarts;
     base::Gauge& waiting;
     std::map<std::string, OfSignature, std::less<>> by_signature;  // filled when it is loaded
@@ -34,6 +33,9 @@ class Counters {
   Counters();
   // Holds as long as this.
   OfModel& Of(const std::string& model);
+  // Counts a request that got no answer from the model. The names must be known ones, lest clients
+  // make up metrics: empty for a model or a signature that was not found.
+  void Failed(std::string_view model, std::string_view signature, Code code);
   std::string Text() const { return metrics_.Text(); }
   base::Metrics& metrics() { return metrics_; }
 

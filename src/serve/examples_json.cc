@@ -83,7 +83,7 @@ Answer<ExamplesBody> ReadExamplesBody(std::string_view body) {
 }
 
 std::string WriteResult(const tensorflow::serving::ClassificationResult& result) {
-  std::string out = "{\n    \"result\": [";
+  std::string out = "{\n    \"results\": [";
   for (int i = 0; i < result.classifications_size(); ++i) {
     out += i > 0 ? ", [" : "[";
     const auto& classes = result.classifications(i).classes();
@@ -100,7 +100,7 @@ std::string WriteResult(const tensorflow::serving::ClassificationResult& result)
 }
 
 std::string WriteResult(const tensorflow::serving::RegressionResult& result) {
-  std::string out = "{\n    \"result\": [";
+  std::string out = "{\n    \"results\": [";
   for (int i = 0; i < result.regressions_size(); ++i) {
     if (i > 0) out += ", ";
     AppendJsonNumber(result.regressions(i).value(), out);

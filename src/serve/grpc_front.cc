@@ -19,15 +19,25 @@ namespace tfs = tensorflow::serving;
 using Context = grpc::CallbackServerContext;
 using Reactor = grpc::ServerUnaryReactor;
 
+constexpr base::Duration kLongCall = std::chrono::hours(24);  // has no deadline
+
 grpc::Status ToGrpc(const Status& status) {
   return {static_cast<grpc::StatusCode>(status.code),
-          base::CleanUtf8(base::OneLine(status.text, 4000))};
+          Readable(status.text)};
 }
 
 Reactor* Finished(Context* context, const grpc::Status& status) {
   Reactor* reactor = context->DefaultReactor();
   reactor->Finish(status);
   return reactor;
+}
+
+// The context is there until Finish is called.
+Caller CallerOf(Context* context) {
+  Caller out{.gone = [context] { return context->IsCancelled(); }};
+  const auto left = context->deadline() - std::chrono::system_clock::now();
+  if (left < kLongCall) out.deadline = Steady::now() + left;
+  return out;
 }
 
 Target TargetOf(const tfs::ModelSpec& spec) {
@@ -64,7 +74,8 @@ void FillOutputs(const tfs::PredictRequest& request, const Answered& answered,
 
 class Prediction : public tfs::PredictionService::CallbackService {
  public:
-  Prediction(Models& models, const Guard& guard) : models_(models), guard_(guard) {}
+  Prediction(Models& models, Counters& counters, const Guard& guard)
+      : models_(models), counters_(counters), guard_(guard) {}
 
   Reactor* Predict(Context* context, const tfs::PredictRequest* request,
                    tfs::PredictResponse* response) override {
@@ -76,9 +87,9 @@ class Prediction : public tfs::PredictionService::CallbackService {
       return std::pair(std::move(asked), std::move(inputs));
     };
     auto prepared = prepare();
-    if (!prepared) return Finished(context, ToGrpc(prepared.error()));
+    if (!prepared) return Refuse(context, request->model_spec(), prepared.error());
     Reactor* reactor = context->DefaultReactor();
-    Ask(std::move(prepared->first), std::move(prepared->second),
+    Ask(std::move(prepared->first), std::move(prepared->second), CallerOf(context),
         [reactor, request, response](Answer<Answered> answered) {
           if (!answered) return reactor->Finish(ToGrpc(answered.error()));
           FillSpec(answered->by, response->mutable_model_spec());
@@ -120,6 +131,11 @@ class Prediction : public tfs::PredictionService::CallbackService {
   }
 
  private:
+  Reactor* Refuse(Context* context, const tfs::ModelSpec& spec, const Status& status) const {
+    CountRefused(models_, counters_, spec.name(), status.code);
+    return Finished(context, ToGrpc(status));
+  }
+
   Answer<> Allowed(Context* context) const { return guard_.CheckToken(TokenOf(*context)); }
 
   static std::string_view TokenOf(const Context& context) {
@@ -140,9 +156,9 @@ class Prediction : public tfs::PredictionService::CallbackService {
       return std::pair(std::move(asked), std::move(inputs));
     };
     auto prepared = prepare();
-    if (!prepared) return Finished(context, ToGrpc(prepared.error()));
+    if (!prepared) return Refuse(context, request.model_spec(), prepared.error());
     Reactor* reactor = context->DefaultReactor();
-    Ask(std::move(prepared->first), std::move(prepared->second),
+    Ask(std::move(prepared->first), std::move(prepared->second), CallerOf(context),
         [reactor, response, make](Answer<Answered> answered) {
           if (!answered) return reactor->Finish(ToGrpc(answered.error()));
           auto result = make(*answered->by.signature, answered->outputs);
@@ -155,6 +171,7 @@ class Prediction : public tfs::PredictionService::CallbackService {
   }
 
   Models& models_;
+  Counters& counters_;
   const Guard& guard_;
 };
 
@@ -179,7 +196,7 @@ class ModelsFront : public tfs::ModelService::CallbackService {
         status->set_version(each.version);
         status->set_state(static_cast<tfs::ModelVersionStatus::State>(each.state));
         status->mutable_status()->set_error_code(static_cast<int>(each.status.code));
-        status->mutable_status()->set_error_message(base::CleanUtf8(each.status.text));
+        status->mutable_status()->set_error_message(Readable(each.status.text));
       }
       if (only && response->model_version_status().empty())
         return Refused(Code::kNotFound,
@@ -191,18 +208,22 @@ class ModelsFront : public tfs::ModelService::CallbackService {
 
   Reactor* HandleReloadConfigRequest(Context* context, const tfs::ReloadConfigRequest* request,
                                      tfs::ReloadConfigResponse* response) override {
-    const auto answer = [&]() -> Answer<> {
+    const auto configs = [&]() -> Answer<std::vector<ModelConfig>> {
       TRY(guard_.CheckToken(Prediction::TokenOf(*context)));
       if (!may_reload_)
         return Refused(Code::kPermissionDenied,
                        "models are changed from this machine or with a token");
-      auto configs = FromProto(request->config());
-      if (!configs) return BadRequest(configs.error().text());
-      models_.Configure(std::move(*configs));
-      response->mutable_status()->set_error_code(0);
-      return {};
+      auto parsed = FromProto(request->config());
+      if (!parsed) return BadRequest(parsed.error().text());
+      return std::move(*parsed);
     }();
-    return Finished(context, answer ? grpc::Status::OK : ToGrpc(answer.error()));
+    if (!configs) return Finished(context, ToGrpc(configs.error()));
+    Reactor* reactor = context->DefaultReactor();
+    models_.Reload(*configs, [reactor, response](Answer<> reloaded) {
+      response->mutable_status()->set_error_code(0);
+      reactor->Finish(reloaded ? grpc::Status::OK : ToGrpc(reloaded.error()));
+    });
+    return reactor;
   }
 
  private:
@@ -222,8 +243,8 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const GrpcOptions& option
 
 class GrpcServer::Services {
  public:
-  Services(Models& models, const Guard& guard, bool may_reload)
-      : prediction(models, guard), front(models, guard, may_reload) {}
+  Services(Models& models, Counters& counters, const Guard& guard, bool may_reload)
+      : prediction(models, counters, guard), front(models, guard, may_reload) {}
 
   Prediction prediction;
   ModelsFront front;
@@ -232,8 +253,9 @@ class GrpcServer::Services {
 };
 
 base::Result<std::unique_ptr<GrpcServer>> GrpcServer::Listen(const GrpcOptions& options,
-                                                             Models& models, const Guard& guard) {
-  auto services = std::make_unique<Services>(models, guard, options.may_reload);
+                                                             Models& models, Counters& counters,
+                                                             const Guard& guard) {
+  auto services = std::make_unique<Services>(models, counters, guard, options.may_reload);
   const bool v6 = options.host.find(':') != std::string::npos;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(

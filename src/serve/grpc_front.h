@@ -22,7 +22,8 @@ struct GrpcOptions {
 class GrpcServer {
  public:
   static base::Result<std::unique_ptr<GrpcServer>> Listen(const GrpcOptions& options,
-                                                          Models& models, const Guard& guard);
+                                                          Models& models, Counters& counters,
+                                                          const Guard& guard);
   ~GrpcServer();
 
   uint16_t port() const;

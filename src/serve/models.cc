@@ -1,6 +1,8 @@
 #include "serve/models.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/core.h>
 #include <pthread.h>
@@ -19,6 +21,7 @@ constexpr size_t kMostConfig = 1 << 20;
 constexpr size_t kMostEnded = 100;  // versions whose end is remembered
 
 const Status kFine{.code = static_cast<Code>(0), .text = ""};
+const Answer<> kStopping = Refused(Code::kUnavailable, "the server is stopping");
 
 // Files as old as that are settled the first time they are seen.
 bool AreOld(const Seen& files, base::Duration settled) {
@@ -46,13 +49,37 @@ Models::~Models() {
     changed_.notify_all();
   }
   thread_.join();
+  StopReloads();
 }
 
 void Models::Configure(std::vector<ModelConfig> configs) {
   const std::lock_guard lock(mutex_);
-  for (ModelConfig& config : configs) models_[config.name].config = config;
   configure_ = std::move(configs);
   changed_.notify_all();
+}
+
+void Models::Reload(std::vector<ModelConfig> configs, Reloaded done) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!no_reloads_) {
+      reloads_.emplace_back(std::move(configs), std::move(done));
+      changed_.notify_all();
+      return;
+    }
+  }
+  done(kStopping);
+}
+
+void Models::StopReloads() {
+  std::vector<Reloaded> all;
+  {
+    const std::lock_guard lock(mutex_);
+    no_reloads_ = true;
+    if (reloading_) all.push_back(std::exchange(reloading_, nullptr));
+    for (auto& [configs, done] : reloads_) all.push_back(std::move(done));
+    reloads_.clear();
+  }
+  for (Reloaded& done : all) done(kStopping);
 }
 
 void Models::Loop() {
@@ -67,48 +94,170 @@ void Models::Loop() {
                                  [](const auto& tried) { return !tried.second.failed; });
     });
     changed_.wait_for(lock, soon ? std::min(kSoon, options_.poll) : options_.poll,
-                      [&] { return stopping_ || configure_; });
+                      [&] { return stopping_ || configure_ || !reloads_.empty(); });
   }
 }
 
 void Models::Look() {
-  ReadConfigFile();
-  std::vector<std::string> keep, drop;
   {
     const std::lock_guard lock(mutex_);
-    if (configure_) {
-      std::vector<std::string> given;
-      for (const ModelConfig& config : *configure_) given.push_back(config.name);
-      for (auto& [name, model] : models_) {
-        if (std::ranges::find(given, name) == given.end()) drop.push_back(name);
-      }
-      configure_.reset();
-    }
-    for (const auto& [name, model] : models_) {
-      if (std::ranges::find(drop, name) == drop.end()) keep.push_back(name);
-    }
+    for (ModelConfig& config : std::exchange(configure_, {}).value_or(std::vector<ModelConfig>()))
+      models_[config.name].config = config;
   }
-  for (const std::string& name : drop) {
-    Retire(name, {});
-    const std::lock_guard lock(mutex_);
-    models_.erase(name);
-  }
-  for (const std::string& name : keep) LookAt(name);
+  ReadConfigFile();
+  TakeReload();
+  for (const auto& [name, model] : models_) LookAt(name);
   Reap();
 }
 
+void Models::TakeReload() {
+  std::vector<ModelConfig> configs;
+  {
+    const std::lock_guard lock(mutex_);
+    if (reloads_.empty()) return;
+    configs = std::move(reloads_.front().first);
+    reloading_ = std::move(reloads_.front().second);
+    reloads_.pop_front();
+  }
+  Answer<> replaced = Replace(configs);
+  Reloaded done;
+  {
+    const std::lock_guard lock(mutex_);
+    done = std::exchange(reloading_, nullptr);
+  }
+  if (done) done(std::move(replaced));
+}
+
+// A configuration after the first that cannot be served (yet) is tried again now and then.
 void Models::ReadConfigFile() {
   if (options_.config_file.empty()) return;
   const auto text = io::ReadFile(options_.config_file, kMostConfig);
-  if (!text || *text == config_text_) return;
-  const bool first = config_text_.empty();
-  config_text_ = *text;
-  auto configs = ParseConfig(*text);
-  if (!configs)
-    return options_.say(fmt::format("{}: {}: the models stay as they were", options_.config_file,
-                                    configs.error().text()));
-  if (!first) options_.say(fmt::format("{} has changed", options_.config_file));
-  Configure(std::move(*configs));
+  if (!text) return;
+  if (*text != config_text_) {
+    const bool first = config_text_.empty();
+    config_text_ = *text;
+    refused_config_.reset();
+    config_refusal_.clear();
+    auto configs = ParseConfig(*text);
+    if (!configs)
+      return options_.say(fmt::format("{}: {}: the models stay as they were", options_.config_file,
+                                      configs.error().text()));
+    if (first) return Configure(std::move(*configs));
+    options_.say(fmt::format("{} has changed", options_.config_file));
+    refused_config_ = std::move(*configs);
+    config_again_ = {};
+  }
+  if (!refused_config_ || Steady::now() < config_again_) return;
+  const auto replaced = Replace(*refused_config_);
+  if (replaced) return refused_config_.reset();
+  if (config_refusal_ != replaced.error().text)
+    options_.say(fmt::format("{}: {}: the models stay as they were", options_.config_file,
+                             Readable(replaced.error().text, 400)));
+  config_refusal_ = replaced.error().text;
+  // What is missing on disk costs nothing to look for; a version that does not load does.
+  const bool missing = replaced.error().code == Code::kFailedPrecondition;
+  config_again_ = Steady::now() + (missing ? options_.poll : kTryAgain);
+}
+
+// First loads what is new, which nobody sees yet, and then exchanges everything at once.
+Answer<> Models::Replace(const std::vector<ModelConfig>& configs) {
+  std::map<std::string, Loaded> next;
+  for (const ModelConfig& config : configs) next[config.name] = TRY(Prepare(config));
+  std::vector<std::shared_ptr<Servable>> fresh, gone;
+  {
+    const std::lock_guard lock(mutex_);
+    std::map<std::string, Model, std::less<>> models;
+    for (const ModelConfig& config : configs) {
+      Model& model = models[config.name];
+      if (const auto old = models_.find(config.name); old != models_.end()) {
+        model = std::move(old->second);
+        if (model.config.base_path != config.base_path) model.tried.clear();
+      }
+      model.config = config;
+      for (auto& [version, servable] : next[config.name]) {
+        Loaded::node_type same = model.loaded.extract(version);
+        if (!same.empty() && same.mapped() == servable) continue;
+        fresh.push_back(servable);
+        if (!same.empty()) gone.push_back(std::move(same.mapped()));
+      }
+      for (auto& [version, servable] : model.loaded) gone.push_back(std::move(servable));
+      model.loaded = std::move(next[config.name]);
+      for (const auto& [version, servable] : model.loaded) model.tried.erase(version);
+    }
+    for (auto& [name, model] : models_) {
+      if (models.contains(name)) continue;
+      for (auto& [version, servable] : model.loaded) gone.push_back(std::move(servable));
+    }
+    models_ = std::move(models);
+    counters_.models_ready.Add(static_cast<double>(fresh.size()) -
+                               static_cast<double>(gone.size()));
+  }
+  for (const auto& servable : gone) {
+    Report(servable->model(), servable->version(), State::kUnloading);
+    retired_.push_back(servable);
+  }
+  for (const auto& servable : fresh) Announce(*servable);
+  return {};
+}
+
+// The versions that a configuration means: those that are loaded already, and new ones.
+Answer<Models::Loaded> Models::Prepare(const ModelConfig& config) {
+  const auto refused = [&](const std::string& text) {
+    return Refused(Code::kFailedPrecondition, fmt::format("model '{}': {}", config.name, text));
+  };
+  const auto current = models_.find(config.name);
+  const bool same = current != models_.end() && current->second.config.base_path == config.base_path;
+  Loaded out;
+  std::map<int64_t, std::string> found = VersionsBelow(config.base_path);
+  std::erase_if(found, [](const auto& entry) { return !MissingOf(serve::Look(entry.second)).empty(); });
+  std::set<int64_t> there;
+  for (const auto& [version, directory] : found) there.insert(version);
+  if (same && (there.empty() || config.policy.kind == VersionPolicy::Kind::kSpecific)) {
+    for (const auto& [version, servable] : current->second.loaded) there.insert(version);
+  }
+  const std::vector<int64_t> wanted = Wanted(config.policy, {there.begin(), there.end()});
+  if (wanted.empty()) return refused(fmt::format("no version to serve in {}", config.base_path));
+  for (const int64_t version : config.policy.specific) {
+    if (!there.contains(version))
+      return refused(fmt::format("no version {} in {}", version, config.base_path));
+  }
+  for (const auto& [label, version] : config.labels) {
+    if (!std::ranges::count(wanted, version))
+      return refused(fmt::format("label '{}' names version {}, which would not be served",
+                                 base::OneLine(label), version));
+  }
+  for (const int64_t version : wanted) {
+    const auto loaded = same ? current->second.loaded.find(version) : Loaded::iterator();
+    if (same && loaded != current->second.loaded.end()) {
+      out[version] = loaded->second;
+      continue;
+    }
+    TRY(AwaitSettled(found.at(version)));
+    auto fresh = Servable::Load(engine_, config.name, version, found.at(version), counters_);
+    if (!fresh)
+      return Refused(fresh.error().code, fmt::format("{} version {} does not load: {}", config.name,
+                                                     version, fresh.error().text));
+    out[version] = std::move(*fresh);
+  }
+  return out;
+}
+
+// Waits until nobody has touched the files for a while.
+Answer<> Models::AwaitSettled(const std::string& directory) {
+  Seen files = serve::Look(directory);
+  auto since = AreOld(files, options_.settled) ? Steady::time_point() : Steady::now();
+  const auto give_up = Steady::now() + kTryAgain;
+  std::unique_lock lock(mutex_);
+  while (Steady::now() < since + options_.settled) {
+    if (Steady::now() > give_up || stopping_)
+      return Refused(Code::kUnavailable, directory + ": its files keep changing");
+    changed_.wait_for(lock, std::min(kSoon, options_.settled), [&] { return stopping_; });
+    Seen now = serve::Look(directory);
+    if (now == files) continue;
+    files = std::move(now);
+    since = Steady::now();
+  }
+  return {};
 }
 
 void Models::LookAt(const std::string& name) {
@@ -124,6 +273,7 @@ void Models::LookAt(const std::string& name) {
     seen[version] = serve::Look(directory);
     if (MissingOf(seen[version]).empty()) whole.push_back(version);
   }
+  DropOverwritten(name);
   const std::vector<int64_t> wanted = Wanted(config.policy, whole);
   Model& model = models_.find(name)->second;  // only this thread adds to it or takes away
   std::erase_if(model.tried, [&](const auto& entry) {
@@ -158,7 +308,7 @@ void Models::TryToLoad(const std::string& name, int64_t version, const std::stri
   if (!loaded) {
     if (!tried.failed || tried.why != loaded.error())
       options_.say(fmt::format("{} version {} does not load: {}", name, version,
-                               base::OneLine(loaded.error().text, 400)));
+                               Readable(loaded.error().text, 400)));
     tried.failed = true;
     tried.again = Steady::now() + kTryAgain;
     tried.why = loaded.error();
@@ -170,9 +320,18 @@ void Models::TryToLoad(const std::string& name, int64_t version, const std::stri
     counters_.models_ready.Add(1);
   }
   model.tried.erase(version);
-  Report(name, version, State::kAvailable);
-  options_.say(fmt::format("{} version {} is served, by TensorFlow {}", name, version,
-                           (*loaded)->tensorflow()));
+  Announce(**loaded);
+}
+
+void Models::Announce(const Servable& loaded) {
+  Report(loaded.model(), loaded.version(), State::kAvailable);
+  options_.say(fmt::format("{} version {} is served, by TensorFlow {}", loaded.model(),
+                           loaded.version(), loaded.tensorflow()));
+  for (const auto& [name, signature] : loaded.signatures().by_name) {
+    if (!signature.why_alone.empty())
+      options_.say(fmt::format("{} version {}: requests to '{}' run one by one: {}", loaded.model(),
+                               loaded.version(), base::OneLine(name), signature.why_alone));
+  }
 }
 
 void Models::Retire(const std::string& name, const std::vector<int64_t>& wanted) {
@@ -192,6 +351,18 @@ void Models::Retire(const std::string& name, const std::vector<int64_t>& wanted)
     }
   }
   for (const int64_t version : gone) Report(name, version, State::kUnloading);
+}
+
+// They are no longer what was loaded, and have no runtime: what is on disk now is loaded instead.
+void Models::DropOverwritten(const std::string& name) {
+  std::vector<int64_t> keep;
+  for (const auto& [version, servable] : models_.find(name)->second.loaded) {
+    if (!servable->overwritten())
+      keep.push_back(version);
+    else
+      options_.say(fmt::format("{} version {} was overwritten: it is loaded anew", name, version));
+  }
+  if (keep.size() < models_.find(name)->second.loaded.size()) Retire(name, keep);
 }
 
 // Those whose last request has been answered; here, because this thread may wait for theirs.

@@ -6,9 +6,13 @@
 // go that are not wanted any more, each when its last request has been answered. A version that
 // does not load is tried again when its files change; until then, and when a base path is empty or
 // gone, those that are loaded go on. Find may be called from any thread.
+//
+// A new configuration takes effect all at once, when all of its versions are loaded, or not at all.
 #pragma once
 
 #include <condition_variable>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,8 +47,15 @@ class Models {
   Models(const Engine& engine, Counters& counters, Options options);
   ~Models();  // waits for nobody: what is being asked is answered with an error
 
-  // Takes effect soon.
+  using Reloaded = std::move_only_function<void(Answer<>)>;
+
+  // The first configuration. Its models are there at once; their versions come as they load.
   void Configure(std::vector<ModelConfig> configs);
+  // Replaces the configuration. `done` is called once, on another thread: when the new one is
+  // served, or with the reason why nothing has changed.
+  void Reload(std::vector<ModelConfig> configs, Reloaded done);
+  // Answers all reloads that are under way with an error, and all later ones.
+  void StopReloads();
   // Waits until each model has a version that answers, or one has none that loads: why.
   Answer<> WaitUntilReady(const std::function<bool()>& stop);
 
@@ -65,9 +76,10 @@ class Models {
     Steady::time_point again;  // a failure may pass
     Status why;
   };
+  using Loaded = std::map<int64_t, std::shared_ptr<Servable>>;
   struct Model {
     ModelConfig config;
-    std::map<int64_t, std::shared_ptr<Servable>> loaded;
+    Loaded loaded;
     std::map<int64_t, Tried> tried;  // on disk and not loaded; only the thread uses it
     std::map<int64_t, VersionStatus> status;
     bool looked = false;  // at the disk
@@ -75,8 +87,14 @@ class Models {
 
   void Loop();
   void Look();
+  void TakeReload();
+  Answer<> Replace(const std::vector<ModelConfig>& configs);
+  Answer<Loaded> Prepare(const ModelConfig& config);
+  Answer<> AwaitSettled(const std::string& directory);
   void LookAt(const std::string& name);
   void TryToLoad(const std::string& name, int64_t version, const std::string& directory);
+  void Announce(const Servable& loaded);
+  void DropOverwritten(const std::string& name);
   void Retire(const std::string& name, const std::vector<int64_t>& wanted);
   void Reap();
   void ReadConfigFile();
@@ -88,12 +106,19 @@ class Models {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  // Changed by the thread only, which therefore reads what only it changes without the lock.
   std::map<std::string, Model, std::less<>> models_;
   std::optional<std::vector<ModelConfig>> configure_;
+  std::deque<std::pair<std::vector<ModelConfig>, Reloaded>> reloads_;
+  Reloaded reloading_;  // of the one that the thread works on
+  bool no_reloads_ = false;
   bool stopping_ = false;
 
   std::vector<std::shared_ptr<Servable>> retired_;  // the thread's
-  std::string config_text_;                         // likewise
+  std::string config_text_;                         // likewise, and what follows
+  std::optional<std::vector<ModelConfig>> refused_config_;  // of the file, to be tried again
+  Steady::time_point config_again_;
+  std::string config_refusal_;
   std::jthread thread_;
 };
 

@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "base/strings.h"
 #include "serve/examples_json.h"
+#include "serve/gzip.h"
 #include "serve/predict_json.h"
 #include "serve/tensor_proto.h"
 #include "serving.pb.h"
@@ -24,7 +25,7 @@ constexpr std::string_view kJson = "application/json";
 
 ServerResponse ToResponse(const Answer<std::string>& answer) {
   if (answer) return {.content_type = std::string(kJson), .body = *answer};
-  const std::string text = base::CleanUtf8(base::OneLine(answer.error().text, 4000));
+  const std::string text = Readable(answer.error().text);
   ServerResponse out{.status = HttpStatusOf(answer.error().code),
                      .content_type = std::string(kJson),
                      .body = base::CompactJson(JsonObject{{"error", text}}) + "\n"};
@@ -49,34 +50,6 @@ std::string_view NameOf(State state) {
   return "UNKNOWN";
 }
 
-std::string_view NameOf(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-      return "INVALID_ARGUMENT";
-    case Code::kDeadlineExceeded:
-      return "DEADLINE_EXCEEDED";
-    case Code::kNotFound:
-      return "NOT_FOUND";
-    case Code::kPermissionDenied:
-      return "PERMISSION_DENIED";
-    case Code::kResourceExhausted:
-      return "RESOURCE_EXHAUSTED";
-    case Code::kFailedPrecondition:
-      return "FAILED_PRECONDITION";
-    case Code::kAborted:
-      return "ABORTED";
-    case Code::kUnimplemented:
-      return "UNIMPLEMENTED";
-    case Code::kInternal:
-      return "INTERNAL";
-    case Code::kUnavailable:
-      return "UNAVAILABLE";
-    case Code::kUnauthenticated:
-      return "UNAUTHENTICATED";
-  }
-  return static_cast<int>(code) == 0 ? "OK" : "UNKNOWN";
-}
-
 std::string StatusJson(const std::vector<VersionStatus>& versions) {
   JsonArray list;
   for (const VersionStatus& each : versions) {
@@ -84,7 +57,7 @@ std::string StatusJson(const std::vector<VersionStatus>& versions) {
         JsonObject{{"version", std::to_string(each.version)},
                    {"state", NameOf(each.state)},
                    {"status", JsonObject{{"error_code", NameOf(each.status.code)},
-                                         {"error_message", base::CleanUtf8(each.status.text)}}}});
+                                         {"error_message", Readable(each.status.text)}}}});
   }
   return base::IndentedJson(JsonObject{{"model_version_status", std::move(list)}});
 }
@@ -132,10 +105,15 @@ Answer<Read> ReadPredict(const Models& models, const Target& target, std::string
   return ReadPredict(models, target, TRY(ReadPredictBody(text)));
 }
 
-Answer<> Predict(const Models& models, const Target& target, std::string_view text,
+Caller CallerOf(const io::Reply& reply, base::Duration timeout) {
+  return {.deadline = Steady::now() + timeout,
+          .gone = [closed = reply.closed()] { return closed && closed->load(); }};
+}
+
+Answer<> Predict(const Models& models, const Target& target, std::string_view text, Caller caller,
                  io::Reply& reply) {
   Read read = TRY(ReadPredict(models, target, text));
-  Ask(std::move(read.asked), std::move(read.inputs),
+  Ask(std::move(read.asked), std::move(read.inputs), std::move(caller),
       [reply = std::move(reply), rows = read.rows](auto answered) mutable {
         reply(ToResponse(Predicted(answered, rows)));
       });
@@ -150,13 +128,13 @@ Answer<std::string> Judged(const Answer<Answered>& answered, bool classify) {
 }
 
 Answer<> Judge(const Models& models, Target target, std::string_view text, bool classify,
-               io::Reply& reply) {
+               Caller caller, io::Reply& reply) {
   const ExamplesBody body = TRY(ReadExamplesBody(text));
   target.signature = body.signature_name;
   Asked asked = TRY(FindTarget(models, target));
   TRY(CheckMethod(*asked.signature, classify ? kClassifyMethod : kRegressMethod));
   std::vector<tensor::Tensor> inputs = TRY(ExamplesOf(*body.input, *asked.signature));
-  Ask(std::move(asked), std::move(inputs),
+  Ask(std::move(asked), std::move(inputs), std::move(caller),
       [reply = std::move(reply), classify](auto answered) mutable {
         reply(ToResponse(Judged(answered, classify)));
       });
@@ -189,6 +167,12 @@ std::optional<ServerResponse> Page(std::string_view path) {
 }
 
 }  // namespace
+
+ServerResponse LateResponse(base::Duration timeout) {
+  const auto seconds = std::chrono::duration<double>(timeout).count();
+  return ToResponse(
+      Refused(Code::kDeadlineExceeded, fmt::format("no answer within {:g} s", seconds)));
+}
 
 Answer<ModelPath> ParseModelPath(std::string_view path) {
   ModelPath out;
@@ -248,21 +232,38 @@ ServerResponse RestFront::Get(const io::ServerRequest& request) const {
   return ToResponse(Refused(Code::kNotFound, "there is nothing here"));
 }
 
-void RestFront::Post(const io::ServerRequest& request, io::Reply reply) const {
-  const auto refuse = [&](Status status) { reply(ToResponse(std::unexpected(std::move(status)))); };
-  const std::string_view path = request.path;
-  if (!path.starts_with(kModels)) return refuse({Code::kNotFound, "there is nothing here"});
-  const auto parsed = ParseModelPath(path.substr(kModels.size()));
-  if (!parsed) return refuse(parsed.error());
-  Answer<> begun;
-  if (parsed->rest == ":predict") {
-    begun = Predict(models_, parsed->target, request.body, reply);
-  } else if (parsed->rest == ":classify" || parsed->rest == ":regress") {
-    begun = Judge(models_, parsed->target, request.body, parsed->rest == ":classify", reply);
-  } else {
-    return refuse({Code::kNotFound, "a model can be asked to :predict, :classify or :regress"});
+Answer<> RestFront::Begin(const ModelPath& path, const io::ServerRequest& request,
+                          io::Reply& reply) const {
+  const std::string_view encoding = request.Header("content-encoding");
+  std::string unpacked;
+  std::string_view body = request.body;
+  if (base::Lower(encoding) == "gzip") {
+    unpacked = TRY(Gunzip(request.body, most_bytes_));
+    body = unpacked;
+  } else if (!encoding.empty() && base::Lower(encoding) != "identity") {
+    return BadRequest(fmt::format("Content-Encoding {}: only gzip is understood",
+                                  base::OneLine(encoding, 40)));
   }
-  if (!begun) refuse(begun.error());
+  Caller caller = CallerOf(reply, timeout_);
+  if (path.rest == ":predict")
+    return Predict(models_, path.target, body, std::move(caller), reply);
+  return Judge(models_, path.target, body, path.rest == ":classify", std::move(caller), reply);
+}
+
+void RestFront::Post(const io::ServerRequest& request, io::Reply reply) const {
+  const auto refuse = [&](Status status, const std::string& model) {
+    CountRefused(models_, counters_, model, status.code);
+    reply(ToResponse(std::unexpected(std::move(status))));
+  };
+  const std::string_view path = request.path;
+  if (!path.starts_with(kModels)) return refuse({Code::kNotFound, "there is nothing here"}, "");
+  const auto parsed = ParseModelPath(path.substr(kModels.size()));
+  if (!parsed) return refuse(parsed.error(), "");
+  if (parsed->rest != ":predict" && parsed->rest != ":classify" && parsed->rest != ":regress")
+    return refuse({Code::kNotFound, "a model can be asked to :predict, :classify or :regress"},
+                  parsed->target.model);
+  if (const auto begun = Begin(*parsed, request, reply); !begun)
+    refuse(begun.error(), parsed->target.model);
 }
 
 void RestFront::Handle(io::ServerRequest request, io::Reply reply) {
@@ -283,8 +284,10 @@ void RestFront::Handle(io::ServerRequest request, io::Reply reply) {
   if (get) {
     if (auto page = Page(request.path)) return reply(std::move(*page));
   }
-  if (const auto allowed = guard_.CheckHttp(request); !allowed)
+  if (const auto allowed = guard_.CheckHttp(request); !allowed) {
+    counters_.Failed("", "", allowed.error().code);
     return reply(ToResponse(std::unexpected(allowed.error())));
+  }
   if (get) return reply(Get(request));
   if (request.method == "POST") return Post(request, std::move(reply));
   reply({.status = 405, .body = "not by this method\n", .headers = {{"Allow", "GET, HEAD, POST"}}});

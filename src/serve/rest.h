@@ -21,10 +21,23 @@
 
 namespace serve {
 
+// What follows "/v1/models/" in a path.
+struct ModelPath {
+  Target target;
+  std::string rest;  // "/metadata", ":predict"
+};
+Answer<ModelPath> ParseModelPath(std::string_view path);
+
 class RestFront {
  public:
-  RestFront(const Models& models, const Counters& counters, const Guard& guard)
-      : models_(models), counters_(counters), guard_(guard) {}
+  // `timeout`: a request that has not run by then is dropped. `most_bytes`: of a body, unpacked.
+  RestFront(const Models& models, Counters& counters, const Guard& guard, base::Duration timeout,
+            size_t most_bytes)
+      : models_(models),
+        counters_(counters),
+        guard_(guard),
+        timeout_(timeout),
+        most_bytes_(most_bytes) {}
 
   void Handle(io::ServerRequest request, io::Reply reply);
 
@@ -32,17 +45,16 @@ class RestFront {
   io::ServerResponse Get(const io::ServerRequest& request) const;
   Answer<std::string> GetModel(std::string_view path) const;
   void Post(const io::ServerRequest& request, io::Reply reply) const;
+  Answer<> Begin(const ModelPath& path, const io::ServerRequest& request, io::Reply& reply) const;
 
   const Models& models_;
-  const Counters& counters_;
+  Counters& counters_;
   const Guard& guard_;
+  const base::Duration timeout_;
+  const size_t most_bytes_;
 };
 
-// What follows "/v1/models/" in a path.
-struct ModelPath {
-  Target target;
-  std::string rest;  // "/metadata", ":predict"
-};
-Answer<ModelPath> ParseModelPath(std::string_view path);
+// What a client gets when the timeout has passed.
+io::ServerResponse LateResponse(base::Duration timeout);
 
 }  // namespace serve

@@ -7,7 +7,9 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include "base/strings.h"
 #include "io/files.h"
+#include "serve/row_check.h"
 #include "serve/warmup.h"
 
 namespace serve {
@@ -16,6 +18,7 @@ namespace {
 using tensor::Tensor;
 
 constexpr size_t kMostModelFile = size_t{2} << 30;  // what protobuf can read
+constexpr base::Duration kQuickRun = std::chrono::milliseconds(10);
 constexpr base::Duration kFirstRetry = std::chrono::milliseconds(500);
 constexpr base::Duration kLastRetry = std::chrono::seconds(30);
 
@@ -37,20 +40,26 @@ std::string FrameOf(const Signature& signature,
   return frame;
 }
 
+// A run on this thread's time; kUnavailable if the runtime did not survive it or takes too long.
+Answer<std::vector<Tensor>> RunNow(Runtime& runtime, const Signature& signature,
+                                   const std::vector<Tensor>& inputs, Steady::time_point until) {
+  auto promise = std::make_shared<std::promise<Answer<std::vector<Tensor>>>>();
+  auto answer = promise->get_future();
+  const std::vector<Tensor>* const of_one = &inputs;
+  runtime.Run(FrameOf(signature, {&of_one, 1}),
+              [promise](auto outputs) { promise->set_value(std::move(outputs)); });
+  if (answer.wait_until(until) != std::future_status::ready)
+    return Refused(Code::kUnavailable, "no answer in time");
+  return answer.get();
+}
+
 // Runs one by one; false when the runtime did not survive it, or takes too long.
 bool WarmUp(Runtime& runtime, const Warmup& warmup, base::Duration patience) {
   const auto until = Steady::now() + patience;
-  for (const WarmupRun& run : warmup.runs) {
-    auto promise = std::make_shared<std::promise<bool>>();
-    auto survived = promise->get_future();
-    const std::vector<Tensor>* const inputs = &run.inputs;
-    runtime.Run(FrameOf(*run.signature, {&inputs, 1}), [promise](auto answer) {
-      promise->set_value(answer || answer.error().code != Code::kUnavailable);
-    });
-    if (survived.wait_until(until) != std::future_status::ready) return false;
-    if (!survived.get()) return false;
-  }
-  return true;
+  return std::ranges::all_of(warmup.runs, [&](const WarmupRun& run) {
+    const auto answer = RunNow(runtime, *run.signature, run.inputs, until);
+    return answer || answer.error().code != Code::kUnavailable;
+  });
 }
 
 }  // namespace
@@ -119,9 +128,12 @@ Answer<> Servable::StartRuntime() {
 
 Answer<> Servable::TryToStart() {
   const Warmup warmup = WarmupOf(signatures_, directory_);
-  const tensor::Load load{
-      .directory = directory_, .threads = threads_, .signatures = signatures_.ForRuntime()};
-  for (const bool warm : {true, false}) {
+  const tensor::Load load{.directory = directory_,
+                          .temporary = !files_.path().empty(),
+                          .threads = threads_,
+                          .signatures = signatures_.ForRuntime()};
+  bool warm = true;
+  while (true) {
     auto started = Runtime::Start(
         {.program = engine_.program, .libraries = engine_.libraries, .runs = engine_.runs},
         [this] { Ended(); });
@@ -137,8 +149,10 @@ Answer<> Servable::TryToStart() {
     if (warm && !WarmUp(*runtime, warmup, engine_.run_time)) {
       if (warmup.recorded)
         return Refused(Code::kInternal, "the model does not survive its own warm-up requests");
-      continue;  // zeros were our idea: without them then
+      warm = false;  // zeros were our idea: without them then
+      continue;
     }
+    if (!CheckRows(*runtime)) continue;
     const std::lock_guard lock(mutex_);
     starting_.reset();
     runtime_ = runtime;
@@ -147,7 +161,36 @@ Answer<> Servable::TryToStart() {
     failures_ = 0;
     return {};
   }
-  return Refused(Code::kInternal, "the runtime ends as soon as the model is loaded");
+}
+
+// Decides for each signature, once, whether requests may share a batch. False if the runtime did not
+// survive it: on with the next one, without the signature that it ended with.
+bool Servable::CheckRows(Runtime& runtime) {
+  for (auto& [name, signature] : signatures_.by_name) {
+    if (!signature.has_rows || !signature.trouble.empty() || signature.batches ||
+        !signature.why_alone.empty() || engine_.limits.rows <= 1)
+      continue;
+    if (engine_.batch_all) {
+      signature.batches = true;
+      continue;
+    }
+    if (!signature.effect.empty()) {
+      signature.why_alone = "it has side effects: " + base::OneLine(signature.effect);
+      continue;
+    }
+    bool survived = true;
+    const auto until = Steady::now() + engine_.check_time;
+    const auto run = [&](std::vector<Tensor> inputs) {
+      auto outputs = RunNow(runtime, signature, inputs, until + std::chrono::seconds(1));
+      survived = outputs || outputs.error().code != Code::kUnavailable;
+      if (!survived) runtime.Kill();
+      return outputs;
+    };
+    signature.why_alone = WhyNotRowWise(signature, engine_.limits.rows, run, until);
+    signature.batches = signature.why_alone.empty();
+    if (!survived) return false;
+  }
+  return true;
 }
 
 void Servable::Ended() {
@@ -157,11 +200,12 @@ void Servable::Ended() {
 }
 
 void Servable::Submit(const Signature& signature, std::vector<Tensor> inputs,
-                      std::optional<int64_t> rows, Done done) {
+                      std::optional<int64_t> rows, Caller caller, Done done) {
   Pending pending{.signature = &signature,
                   .inputs = std::move(inputs),
-                  .rows = engine_.limits.rows > 1 ? rows.value_or(0) : 0,
+                  .rows = rows.value_or(0),
                   .arrived = Steady::now(),
+                  .caller = std::move(caller),
                   .done = std::move(done)};
   bool taken = false;
   {
@@ -170,33 +214,50 @@ void Servable::Submit(const Signature& signature, std::vector<Tensor> inputs,
     counts_.waiting.Set(static_cast<double>(batcher_.waiting()));
   }
   if (!taken)
-    return pending.done(
-        Refused(Code::kResourceExhausted,
-                fmt::format("{} requests wait for this model already: try again later",
-                            engine_.limits.waiting)));
+    return Fail(pending, {Code::kResourceExhausted,
+                          fmt::format("{} requests wait for this model already: try again later",
+                                      engine_.limits.waiting)});
   Dispatch();
 }
 
 void Servable::Dispatch() {
   while (true) {
-    std::vector<Pending> batch;
+    std::vector<Pending> batch, dropped;
     std::shared_ptr<Runtime> runtime;
     {
       const std::lock_guard lock(mutex_);
-      // One more than it works on: it finds the next one there when it is done.
-      const int most = small_ ? engine_.runs + 1 : engine_.runs;
+      // One more than it works on: it finds the next one there when it is done. Not if runs take
+      // long: a request that is there can no longer be dropped.
+      const int most = small_ && quick_ ? engine_.runs + 1 : engine_.runs;
       if (!runtime_ || broken_ || running_ >= most) return;
-      batch = batcher_.Take(Steady::now());
+      batch = batcher_.Take(Steady::now(), dropped);
       counts_.waiting.Set(static_cast<double>(batcher_.waiting()));
       if (batch.empty()) {
         if (batcher_.look_again()) changed_.notify_all();
-        return;
+      } else {
+        if (running_++ == 0) busy_since_ = Steady::now();
+        runtime = runtime_;
       }
-      if (running_++ == 0) busy_since_ = Steady::now();
-      runtime = runtime_;
     }
+    Drop(std::move(dropped));
+    if (batch.empty()) return;
     Send(*runtime, std::move(batch));
   }
+}
+
+void Servable::Drop(std::vector<Pending> requests) {
+  const auto now = Steady::now();
+  for (Pending& each : requests)
+    Fail(each, WhyDropped(each, now).value_or(Status{Code::kCancelled, "the client has gone"}));
+}
+
+void Servable::CountRefused(const Signature& signature, Code code) const {
+  counts_.all->Failed(model_, signature.name, code);
+}
+
+void Servable::Fail(Pending& request, Status status) {
+  CountRefused(*request.signature, status.code);
+  request.done(std::unexpected(std::move(status)));
 }
 
 void Servable::Send(Runtime& runtime, std::vector<Pending> batch) {
@@ -210,10 +271,12 @@ void Servable::Send(Runtime& runtime, std::vector<Pending> batch) {
   counts_.Signature(signature.name).rows.Observe(static_cast<double>(std::max<int64_t>(rows, 1)));
   std::string frame = FrameOf(signature, requests);
   small_ = frame.size() <= runtime.small_frame();
-  runtime.Run(std::move(frame), [self = shared_from_this(), batch = std::move(batch)](
-                                    Answer<std::vector<Tensor>> answer) mutable {
-    self->Finish(std::move(batch), std::move(answer));
-  });
+  runtime.Run(std::move(frame),
+              [self = shared_from_this(), batch = std::move(batch),
+               sent = Steady::now()](Answer<std::vector<Tensor>> answer) mutable {
+                self->quick_ = Steady::now() - sent < kQuickRun;
+                self->Finish(std::move(batch), std::move(answer));
+              });
 }
 
 void Servable::Finish(std::vector<Pending> batch, Answer<std::vector<Tensor>> answer) {
@@ -226,8 +289,12 @@ void Servable::Finish(std::vector<Pending> batch, Answer<std::vector<Tensor>> an
     parts = Share(*answer, rows);
   }
   // Of several, one may have been wrong, or the rows of the output are not those of the input: each
-  // has a run of its own then.
-  const bool again = not_begun || (batch.size() > 1 && !parts && !crashed);
+  // has a run of its own then, unless a second run would do something twice.
+  const bool twice = batch.front().signature->effect.empty();
+  const bool again = not_begun || (batch.size() > 1 && !parts && !crashed && twice);
+  if (answer && batch.size() > 1 && !parts && !again)
+    answer = Refused(Code::kInternal,
+                     "its outputs do not have a row for each row of a batch: serve without --batch");
   {
     const std::lock_guard lock(mutex_);
     if (!crashed && !not_begun) --running_;
@@ -240,8 +307,12 @@ void Servable::Finish(std::vector<Pending> batch, Answer<std::vector<Tensor>> an
   const auto now = Steady::now();
   for (size_t i = 0; i < batch.size(); ++i) {
     counts.seconds.Observe(std::chrono::duration<double>(now - batch[i].arrived).count());
-    (answer ? counts.answered : counts.failed).Add();
-    (answer ? counts_.ok : counts_.failed).Add();
+    if (answer) {
+      counts.answered.Add();
+      counts_.ok.Add();
+    } else {
+      CountRefused(*batch[i].signature, answer.error().code);
+    }
     if (parts) {
       batch[i].done(std::move((*parts)[i]));
     } else if (i + 1 == batch.size()) {
@@ -252,7 +323,8 @@ void Servable::Finish(std::vector<Pending> batch, Answer<std::vector<Tensor>> an
   }
 }
 
-// Looks every second, when the runtime has ended, and when a batch has waited long enough.
+// Looks every second, when the runtime has ended, and when a batch has waited long enough. Requests
+// whose time is over are answered here if the model is not free before.
 void Servable::Keep() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -267,8 +339,10 @@ void Servable::Keep() {
         std::ranges::partition(ended_, [](const auto& runtime) { return runtime.use_count() > 1; });
     std::vector<std::shared_ptr<Runtime>> gone(unused.begin(), unused.end());
     ended_.erase(unused.begin(), unused.end());
+    std::vector<Pending> dropped = batcher_.TakeDropped(Steady::now());
     lock.unlock();
     gone.clear();
+    Drop(std::move(dropped));
     lock.lock();
     if (broken_ && Steady::now() >= retry_) {
       lock.unlock();
@@ -291,10 +365,15 @@ void Servable::StartAgain() {
     runtime_.reset();
   }
   counts_.restarts.Add();
-  if (const auto started = StartRuntime(); !started) {
+  const bool overwritten = files_.Overwritten();
+  const auto started =
+      overwritten ? Refused(Code::kUnavailable, "the files of this version were overwritten")
+                  : StartRuntime();
+  if (!started) {
     std::vector<Pending> waiting;
     {
       const std::lock_guard lock(mutex_);
+      overwritten_ = overwritten;
       const auto pause =
           std::min<base::Duration>(kFirstRetry * (1 << std::min(failures_++, 6)), kLastRetry);
       retry_ = Steady::now() + pause;
@@ -302,11 +381,16 @@ void Servable::StartAgain() {
       waiting = batcher_.TakeAll();
     }
     for (Pending& each : waiting)
-      each.done(Refused(Code::kUnavailable,
-                        "the runtime of this model does not start again: " + started.error().text));
+      Fail(each, {Code::kUnavailable,
+                  "the runtime of this model does not start again: " + started.error().text});
     return;
   }
   Dispatch();
+}
+
+bool Servable::overwritten() const {
+  const std::lock_guard lock(mutex_);
+  return overwritten_;
 }
 
 bool Servable::ready() const {

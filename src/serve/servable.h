@@ -31,8 +31,10 @@ struct Engine {
   int threads = 0;        // of TensorFlow, for one run; 0: as the model's size suggests
   int runs = 1;           // at a time, of one version
   Batcher::Limits limits;
+  bool batch_all = false;  // the user has asked for batches: of signatures that mix rows as well
   base::Duration load_time = std::chrono::minutes(5);
   base::Duration run_time = std::chrono::minutes(1);  // a run that takes longer hangs
+  base::Duration check_time = std::chrono::seconds(10);  // to find out whether a signature batches
 };
 
 class Servable : public std::enable_shared_from_this<Servable> {
@@ -52,7 +54,14 @@ class Servable : public std::enable_shared_from_this<Servable> {
 
   // `inputs` have been checked: `rows` is what CheckInputs said.
   void Submit(const Signature& signature, std::vector<tensor::Tensor> inputs,
-              std::optional<int64_t> rows, Done done);
+              std::optional<int64_t> rows, Caller caller, Done done);
+
+  // Counts a request to a signature of it that was refused before Submit.
+  void CountRefused(const Signature& signature, Code code) const;
+
+  // Whether its runtime has ended and cannot be started again, because somebody has written into
+  // the model's files. What is there now has to be loaded as a new one.
+  bool overwritten() const;
 
   // Whether a runtime is there to answer.
   bool ready() const;
@@ -61,11 +70,14 @@ class Servable : public std::enable_shared_from_this<Servable> {
   Servable(const Engine& engine, std::string model, int64_t version, Counters& counters);
   Answer<> StartRuntime();
   Answer<> TryToStart();
+  bool CheckRows(Runtime& runtime);
   void Ended();
   void Keep();
   void StartAgain();
   void Dispatch();
   void Send(Runtime& runtime, std::vector<Pending> batch);
+  void Drop(std::vector<Pending> requests);
+  void Fail(Pending& request, Status status);
   void Finish(std::vector<Pending> batch, Answer<std::vector<tensor::Tensor>> answer);
 
   const Engine& engine_;
@@ -84,6 +96,7 @@ class Servable : public std::enable_shared_from_this<Servable> {
   int running_ = 0;                   // frames that it works on
   Steady::time_point busy_since_;
   bool broken_ = false;
+  bool overwritten_ = false;
   bool stopping_ = false;
   int failures_ = 0;  // of starting again
   Steady::time_point retry_;
@@ -92,6 +105,7 @@ class Servable : public std::enable_shared_from_this<Servable> {
   std::condition_variable changed_;  // for the keeper
 
   std::atomic<bool> small_ = false;  // the last frame
+  std::atomic<bool> quick_ = false;  // the last run
   std::jthread keeper_;
 };
 

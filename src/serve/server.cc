@@ -73,6 +73,7 @@ Result<ServerOptions> OptionsFromJson(const Json& json) {
   out.rest_port = static_cast<uint16_t>(number("rest_port", out.rest_port));
   out.most_bytes = static_cast<size_t>(number("most_bytes", int64_t{64} << 20));
   out.poll = std::chrono::milliseconds(number("poll_ms", 1000));
+  out.rest_timeout = std::chrono::milliseconds(number("rest_timeout_ms", 30'000));
   if (const std::string file = base::StringOr(json, "token_file"); !file.empty()) {
     out.token = base::Trim(TRY(io::ReadFile(file, kMostSecret)));
     if (out.token.empty()) return base::Invalid(file + ": there is no token in it");
@@ -87,7 +88,8 @@ Result<ServerOptions> OptionsFromJson(const Json& json) {
   engine.libraries = base::StringOr(json, "libraries");
   engine.threads = static_cast<int>(number("threads", 0));
   engine.runs = static_cast<int>(number("runs", 1));
-  engine.limits.rows = number("batch", 128);
+  engine.batch_all = number("batch", 0) > 0;
+  engine.limits.rows = number("batch", engine.limits.rows);
   engine.limits.linger = std::chrono::microseconds(number("linger_us", 0));
   engine.limits.waiting = static_cast<size_t>(number("queue", 1000));
   return out;
@@ -103,7 +105,7 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
       options.engine, counters,
       Models::Options{.poll = options.poll, .config_file = options.config_file, .say = say});
   Models& models = *keeper;
-  RestFront rest(models, counters, guard);
+  RestFront rest(models, counters, guard, options.rest_timeout, options.most_bytes);
   // The ports first: whoever has them already, has them now.
   auto grpc = GrpcServer::Listen({.host = options.host,
                                   .port = options.port,
@@ -111,7 +113,7 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
                                   .certificate = options.certificate,
                                   .key = options.key,
                                   .may_reload = guard.has_token() || IsLoopback(options.host)},
-                                 models, guard);
+                                 models, counters, guard);
   if (!grpc) return Refuse(grpc.error().text());
   std::shared_ptr<const io::TlsIdentity> identity;
   if (!options.certificate.empty()) {
@@ -124,7 +126,9 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
                                            .limits = {.body = options.most_bytes},
                                            .connections = 4096,
                                            .identity = identity,
-                                           .drain_time = kDrain},
+                                           .work_time = options.rest_timeout,
+                                           .drain_time = kDrain,
+                                           .late = LateResponse(options.rest_timeout)},
                                           [&](io::ServerRequest request, io::Reply reply) {
                                             rest.Handle(std::move(request), std::move(reply));
                                           });
@@ -147,6 +151,7 @@ int Serve(const ServerOptions& options, const std::function<int(base::Duration p
     }
     say("stopping: answering the requests that are here");
   }
+  models.StopReloads();
   // Both at once: each has clients that wait for the other's models.
   std::jthread stopping([&] { (*grpc)->Stop(kDrain); });
   http->Stop();

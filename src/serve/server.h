@@ -20,6 +20,7 @@ struct ServerOptions {
   uint16_t rest_port = 8501;
   size_t most_bytes = 64 << 20;  // of a request
   base::Duration poll = std::chrono::seconds(1);
+  base::Duration rest_timeout = std::chrono::seconds(30);  // as TensorFlow Serving
   std::string token;             // empty: none is asked for
   std::string certificate, key;  // PEM; empty: no TLS
   bool json = false;             // says what happens in JSON

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/strings.h"
+#include "serve/effects.h"
 #include "serving.pb.h"
 
 namespace serve {
@@ -15,10 +16,14 @@ using tensor::Type;
 
 constexpr size_t kMostNames = 12;  // in a message
 
+// DT_FLOAT_REF is DT_FLOAT plus this: a variable of TensorFlow 1, whose value is what a run returns.
+constexpr int kReference = 100;
+
 std::optional<End> EndOf(const std::string& name, const tensorflow::TensorInfo& info) {
   if (info.encoding_case() != tensorflow::TensorInfo::kName) return std::nullopt;
-  End end{.name = name, .tensor = info.name(), .type = static_cast<Type>(info.dtype())};
-  if (!info.tensor_shape().unknown_rank()) {
+  const int type = info.dtype() > kReference ? info.dtype() - kReference : info.dtype();
+  End end{.name = name, .tensor = info.name(), .type = static_cast<Type>(type)};
+  if (info.has_tensor_shape() && !info.tensor_shape().unknown_rank()) {
     end.shape.emplace();
     for (const auto& dim : info.tensor_shape().dim()) end.shape->push_back(dim.size());
   }
@@ -49,7 +54,7 @@ Signature Read(const std::string& name, const tensorflow::SignatureDef& definiti
   add(definition.inputs(), out.inputs);
   add(definition.outputs(), out.outputs);
   if (out.outputs.empty() && out.trouble.empty()) out.trouble = "it has no outputs";
-  out.batches = RowsAreFree(out.inputs) && RowsAreFree(out.outputs);
+  out.has_rows = RowsAreFree(out.inputs) && RowsAreFree(out.outputs);
   return out;
 }
 
@@ -103,9 +108,10 @@ Result<Signatures> ReadSignatures(const std::string& saved_model_pb) {
     Signatures out{.tensorflow_version = graph.meta_info_def().tensorflow_version()};
     auto definitions = std::make_shared<tensorflow::serving::SignatureDefMap>();
     uint32_t index = 0;
+    const Effects effects(graph);
     for (auto& [name, definition] : *graph.mutable_signature_def()) {
       if (name.starts_with("__saved_model_init_op")) continue;
-      out.by_name.emplace(name, Read(name, definition));
+      out.by_name.emplace(name, Read(name, definition)).first->second.effect = effects.Of(definition);
       (*definitions->mutable_signature_def())[name].Swap(&definition);
     }
     for (auto& [name, signature] : out.by_name) {
@@ -144,12 +150,11 @@ Answer<std::optional<int64_t>> CheckInputs(const Signature& signature,
       return BadRequest(fmt::format("input '{}' is {}; signature '{}' takes {}",
                                     base::OneLine(end.name), tensor::NameOf(inputs[i].type),
                                     base::OneLine(signature.name), Describe(end)));
-    if (end.shape && !Fits(inputs[i].shape, *end.shape))
-      return BadRequest(fmt::format("input '{}' has shape {}; signature '{}' takes {}",
-                                    base::OneLine(end.name), tensor::ToString(inputs[i].shape),
-                                    base::OneLine(signature.name), Describe(end)));
   }
   if (!signature.batches) return std::nullopt;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!Fits(inputs[i].shape, *signature.inputs[i].shape)) return std::nullopt;
+  }
   const int64_t rows = inputs.front().shape.front();
   const bool same = std::ranges::all_of(
       inputs, [&](const tensor::Tensor& input) { return input.shape.front() == rows; });

@@ -39,8 +39,13 @@ struct Signature {
   uint32_t index = 0;        // among those that the runtime knows
   // Why it cannot be asked; empty: it can.
   std::string trouble;
-  // Whether requests can be put one below the other: all ends have a first dimension of any size.
+  // An operation in it with side effects (effects.h); empty: it has none.
+  std::string effect;
+  // Whether all ends have a first dimension of any size.
+  bool has_rows = false;
+  // Whether requests may share a batch; if they have rows and may not, why_alone says why.
   bool batches = false;
+  std::string why_alone;
 
   const End* Output(std::string_view end) const;
 };
@@ -61,8 +66,9 @@ struct Signatures {
 // Of the graph with the tag "serve".
 base::Result<Signatures> ReadSignatures(const std::string& saved_model_pb);
 
-// That these inputs, by the order of the signature, are of its types and shapes; and how many rows
-// they have, if they can be part of a batch.
+// Checks that these inputs, by the order of the signature, are of its types, and returns how many
+// rows they have if they can be part of a batch. The shapes of a signature are only a hint: whether
+// others will do is TensorFlow's to decide. Such inputs run alone.
 Answer<std::optional<int64_t>> CheckInputs(const Signature& signature,
                                            const std::vector<tensor::Tensor>& inputs);
 // "image: DT_FLOAT (-1,28,28,1)"

@@ -17,6 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostHeld = 256;  // descriptors; a model with more files is read where it lies
 
+int64_t ChangedNs(const struct stat& of) {
+  return of.st_mtim.tv_sec * 1'000'000'000 + of.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
 Seen Look(const std::string& directory) {
@@ -31,7 +35,7 @@ Seen Look(const std::string& directory) {
     if (!S_ISREG(now.st_mode)) continue;
     out.push_back({.name = it->path().string().substr(directory.size() + 1),
                    .size = now.st_size,
-                   .changed_ns = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec,
+                   .changed_ns = ChangedNs(now),
                    .inode = now.st_ino});
   }
   if (error) return {};
@@ -55,12 +59,24 @@ Result<Snapshot> Snapshot::Of(const std::string& directory, const Seen& files) {
     if (symlink(target.c_str(), link.c_str()) != 0) return base::FromErrno(link, errno);
     out.files_.push_back(std::move(fd));
   }
+  out.seen_ = files;
   return out;
+}
+
+bool Snapshot::Overwritten() const {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    struct stat now{};
+    if (fstat(files_[i].get(), &now) != 0 || now.st_size != seen_[i].size ||
+        ChangedNs(now) != seen_[i].changed_ns)
+      return true;
+  }
+  return false;
 }
 
 Snapshot& Snapshot::operator=(Snapshot&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(files_, other.files_);
+  std::swap(seen_, other.seen_);
   return *this;
 }
 

@@ -1,6 +1,7 @@
 // The files of a model as they are now, held open: a directory of links to our own descriptors,
 // which can be read even when the model's own directory has been deleted or replaced. So a runtime
-// that crashed can be started again. (What is written into the files themselves is seen.)
+// that crashed can be started again. What is written into the files themselves is seen, and found
+// out by Overwritten.
 #pragma once
 
 #include <string>
@@ -36,11 +37,15 @@ class Snapshot {
   Snapshot& operator=(Snapshot&&) noexcept;
   ~Snapshot();
 
+  // Empty: there are too many files to hold, and the model is read where it lies.
   const std::string& path() const { return path_; }
+  // Whether a file that is held is no longer what it was.
+  bool Overwritten() const;
 
  private:
   std::string path_;
   std::vector<io::Fd> files_;
+  Seen seen_;  // of these
 };
 
 }  // namespace serve

@@ -3,12 +3,14 @@
 
 #include <expected>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
 namespace serve {
 
 enum class Code {
+  kCancelled = 1,
   kInvalidArgument = 3,
   kDeadlineExceeded = 4,
   kNotFound = 5,
@@ -38,6 +40,12 @@ inline std::unexpected<Status> Refused(Code code, std::string text) {
 inline std::unexpected<Status> BadRequest(std::string text) {
   return Refused(Code::kInvalidArgument, std::move(text));
 }
+
+// "INVALID_ARGUMENT"
+std::string_view NameOf(Code code);
+
+// A message of any origin as one line to read: TensorFlow's have line breaks and tabs.
+std::string Readable(std::string_view text, size_t most = 4000);
 
 // The status line that TensorFlow Serving answers with over HTTP.
 int HttpStatusOf(Code code);

@@ -213,10 +213,21 @@ Answer<std::vector<Tensor>> InputsOf(const tensorflow::serving::PredictRequest& 
 }
 
 Answer<> CheckMethod(const Signature& signature, std::string_view method) {
-  if (signature.method == method) return {};
-  return BadRequest(fmt::format("signature '{}' is for {}, not for {}",
-                                base::OneLine(signature.name), base::OneLine(signature.method),
-                                method));
+  const std::string name = base::OneLine(signature.name);
+  const auto refused = [&](std::string_view what) {
+    return Refused(Code::kFailedPrecondition,
+                   fmt::format("signature '{}' is not for {}: {}", name, method, what));
+  };
+  if (signature.inputs.size() != 1 || signature.inputs[0].name != "inputs")
+    return refused("it must have one input, 'inputs'");
+  if (method == kRegressMethod) {
+    if (signature.outputs.size() != 1 || !signature.Output("outputs"))
+      return refused("it must have one output, 'outputs'");
+  } else if (signature.outputs.size() > 2 ||
+             (!signature.Output("classes") && !signature.Output("scores"))) {
+    return refused("it must have the outputs 'classes' or 'scores', or both");
+  }
+  return {};
 }
 
 Answer<std::vector<Tensor>> ExamplesOf(const tensorflow::serving::Input& input,
@@ -276,6 +287,10 @@ Answer<tensorflow::serving::RegressionResult> Regression(const Signature& signat
   if (!IsFloats(values))
     return BadRequest(fmt::format("signature '{}' gives no 'outputs' of type DT_FLOAT",
                                   base::OneLine(signature.name)));
+  if (values->shape.empty() || values->shape.size() > 2 ||
+      (values->shape.size() == 2 && values->shape[1] != 1))
+    return BadRequest(fmt::format("'outputs' has shape {}; one value for each example is expected",
+                                  tensor::ToString(values->shape)));
   tensorflow::serving::RegressionResult out;
   const auto count = static_cast<size_t>(tensor::ElementsOf(values->shape).value_or(0));
   for (size_t i = 0; i < count; ++i) out.add_regressions()->set_value(FloatAt(*values, i));

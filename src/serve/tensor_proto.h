@@ -36,7 +36,8 @@ Answer<std::vector<tensor::Tensor>> InputsOf(const tensorflow::serving::PredictR
 // The one input of a signature that takes examples. Refused if there is none of it.
 Answer<std::vector<tensor::Tensor>> ExamplesOf(const tensorflow::serving::Input& input,
                                                const Signature& signature);
-// That a signature is for this method; TensorFlow Serving is as strict.
+// Checks that a signature has the inputs and outputs of this method. As in TensorFlow Serving, the
+// method that it names does not matter: TensorFlow 2 names predict always.
 Answer<> CheckMethod(const Signature& signature, std::string_view method);
 
 Answer<tensorflow::serving::ClassificationResult> Classification(

@@ -70,7 +70,7 @@ Warmup WarmupOf(const Signatures& signatures, const std::string& directory) {
   out.recorded = !out.runs.empty();
   if (out.recorded) return out;
   for (const auto& [name, signature] : signatures.by_name) {
-    if (!signature.trouble.empty()) continue;
+    if (!signature.trouble.empty() || !signature.effect.empty()) continue;
     auto zeros = Zeros(signature);
     if (zeros.size() == signature.inputs.size())
       out.runs.push_back({.signature = &signature, .inputs = std::move(zeros)});

@@ -1,6 +1,6 @@
 // The first requests of a model, before anybody else's: what TensorFlow puts off until the first
 // run is then done. From assets.extra/tf_serving_warmup_requests, as TensorFlow Serving reads it,
-// or else zeros for each signature.
+// or else zeros for each signature that has no side effects.
 #pragma once
 
 #include <string>

@@ -161,6 +161,7 @@ Result<> CheckPayload(const Head& head, std::string_view payload) {
 std::string EncodeLoad(const Load& load) {
   std::string out;
   PutText(out, load.directory);
+  Put<uint8_t>(out, load.temporary);
   Put<int32_t>(out, load.threads);
   Put<uint32_t>(out, static_cast<uint32_t>(load.signatures.size()));
   for (const SignatureNames& signature : load.signatures) {
@@ -174,6 +175,9 @@ Result<Load> DecodeLoad(std::string_view payload) {
   Reader reader(payload);
   Load out;
   out.directory = TRY(reader.Text());
+  const auto temporary = TRY(reader.Take<uint8_t>());
+  if (temporary > 1) return Broken("neither yes nor no");
+  out.temporary = temporary == 1;
   out.threads = TRY(reader.Take<int32_t>());
   const size_t count = TRY(reader.Count(8));
   for (size_t i = 0; i < count; ++i) {

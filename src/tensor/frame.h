@@ -53,6 +53,7 @@ struct SignatureNames {
 
 struct Load {
   std::string directory;
+  bool temporary = false;  // has only links, and goes with the server if that dies first
   int32_t threads = 1;  // that TensorFlow may use for one run
   std::vector<SignatureNames> signatures;
 

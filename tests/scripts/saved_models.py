@@ -152,6 +152,57 @@ def examples():
         builder.save()
 
 
-for make in (dense, conv, text, hostile, many, types, examples):
+def native_examples():
+    """Classify and regress as TensorFlow 2 exports them: every signature is for predict."""
+    @tf.function(input_signature=[spec([None], tf.string, "inputs")])
+    def classify(inputs):
+        x = tf.io.parse_example(inputs, {"x": tf.io.FixedLenFeature([2], tf.float32)})["x"]
+        return {"classes": tf.tile(tf.constant([["no", "yes"]]), [tf.shape(x)[0], 1]), "scores": tf.nn.softmax(x)}
+
+    @tf.function(input_signature=[spec([None], tf.string, "inputs")])
+    def regress(inputs):
+        return {"outputs": tf.reduce_sum(tf.io.parse_example(inputs, {"x": tf.io.FixedLenFeature([2], tf.float32)})["x"], axis=1)}
+
+    save("native_examples", tf.Module(), serving_default=classify, regress=regress)
+
+
+def odd():
+    """Signatures that say little about what they take: a missing shape, and a variable of TensorFlow 1 as an output."""
+    build = tf.compat.v1.saved_model
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, None, "x")
+        v = tf.compat.v1.get_variable("v", initializer=[1.0, 2.0], use_resource=False)
+        session.run(tf.compat.v1.global_variables_initializer())
+        signature = build.predict_signature_def({"x": x}, {"y": x * 2, "v": v})
+        signature.inputs["x"].ClearField("tensor_shape")
+        builder = build.Builder(str(out / "odd" / "1"))
+        builder.add_meta_graph_and_variables(session, ["serve"], signature_def_map={"serving_default": signature})
+        builder.save()
+
+
+def slow():
+    """Takes a second a run."""
+    @tf.function(input_signature=[spec([None, 1], tf.float32, "x")])
+    def predict(x):
+        y = tf.fill([700, 700], tf.reduce_sum(x) * 0)
+        for _ in tf.range(10 ** 9):
+            if tf.timestamp() - start.read_value() > 1:
+                break
+            y = tf.matmul(y, y)
+        return {"y": x + y[0, 0]}
+
+    start = tf.Variable(0.0, dtype=tf.float64)
+
+    @tf.function(input_signature=[spec([None, 1], tf.float32, "x")])
+    def second(x):
+        start.assign(tf.timestamp())
+        return predict(x)
+
+    module = tf.Module()
+    module.start = start
+    save("slow", module, serving_default=second)
+
+
+for make in (dense, conv, text, hostile, many, types, examples, native_examples, odd, slow):
     make()
 (out / "expected.json").write_text(json.dumps(expected))

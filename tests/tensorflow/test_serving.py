@@ -1,5 +1,6 @@
 """`trainyard serve`: the unmodified client of TensorFlow Serving and its REST forms get TensorFlow's own answers."""
 
+import gzip
 import json
 import math
 import subprocess
@@ -70,6 +71,55 @@ def test_answers_are_those_of_tensorflow_itself(yard, version, models):
                 only = next(iter(inputs.values()))
                 assert served.predict(case["model"], {"signature_name": case["signature"], "instances": only})["predictions"] == answer
         status, answer = served.post("/v1/models/examples:classify", {"context": {"y": 1}, "examples": [{"x": [1, 2.5]}]})
-        assert (status, [[label for label, _ in row] for row in answer["result"]]) == (200, [["no", "yes"]])
+        assert (status, [[label for label, _ in row] for row in answer["results"]]) == (200, [["no", "yes"]])
         status, answer = served.post("/v1/models/examples:regress", {"signature_name": "regress", "examples": [{"x": [1.0, 2.5]}]})
-        assert (status, answer["result"]) == (200, [3.5])
+        assert (status, answer["results"]) == (200, [3.5])
+
+
+def test_classify_and_regress_take_the_signatures_of_tensorflow_2(yard, version, models):
+    with Served(yard, version, models / "native_examples") as served:
+        status, answer = served.post("/v1/models/native_examples:classify", {"examples": [{"x": [1, 2.5]}]})
+        assert (status, [[label for label, _ in row] for row in answer["results"]]) == (200, [["no", "yes"]])
+        status, answer = served.post("/v1/models/native_examples:regress", {"signature_name": "regress", "examples": [{"x": [1.0, 2.5]}]})
+        assert (status, answer["results"]) == (200, [3.5])
+        status, answer = served.post("/v1/models/native_examples:regress", {"examples": [{"x": [1.0, 2.5]}]})
+        assert status == 412 and "'outputs'" in answer["error"], answer
+
+
+def test_shapes_are_for_tensorflow_to_judge(yard, version, models):
+    with Served(yard, version, "--config", config(models, ("conv", "many", "odd"))) as served:
+        # Declared as (-1,28,28,1), and reshaped by the graph in any case.
+        assert len(served.predict("many", {"signature_name": "times", "inputs": [[1, 2], [3, 4]]})["outputs"]) == 2
+        # No declared shape means any; a variable of TensorFlow 1 can be an output.
+        for x in (1.5, [1.5, 2], [[1, 2], [3, 4]]):
+            answer = served.predict("odd", {"inputs": x})["outputs"]
+            assert answer["v"] == [1, 2] and same(answer["y"], [2 * each if not isinstance(each, list) else [2 * e for e in each] for each in x]
+                                                  if isinstance(x, list) else 2 * x), answer
+        # What TensorFlow refuses, it explains in one line that can be read.
+        status, answer = served.post("/v1/models/conv:predict", {"instances": [[1, 2, 3]]})
+        assert status == 400 and "\\n" not in answer["error"] and "\n" not in answer["error"] and "\\t" not in answer["error"], answer
+
+
+def test_a_packed_body_is_unpacked_up_to_the_limit(yard, version, models):
+    with Served(yard, version, models / "dense", "--max-request", "1Mi") as served:
+        headers = {"Content-Encoding": "gzip"}
+        body = json.dumps({"instances": [[1, 2, 3, 4]]}).encode()
+        assert served.post("/v1/models/dense:predict", gzip.compress(body), headers)[0] == 200
+        assert served.post("/v1/models/dense:predict", gzip.compress(body + b" " * (2 << 20)), headers)[0] == 429
+        assert served.post("/v1/models/dense:predict", body, headers)[0] == 400
+        assert served.post("/v1/models/dense:predict", body, {"Content-Encoding": "br"})[0] == 400
+
+
+def test_requests_that_are_refused_are_counted_with_their_status(yard, version, models):
+    with Served(yard, version, models / "dense") as served:
+        served.predict("dense", {"instances": [[1, 2, 3, 4]]})
+        assert served.post("/v1/models/dense:predict", {"instances": "x"})[0] == 400
+        assert served.post("/v1/models/dense:predict", {"instances": [[1, 2]]})[0] == 400  # TensorFlow refuses it
+        assert served.post("/v1/models/made-up:predict", {"instances": [1]})[0] == 404
+        text = served.get("/metrics")[1].decode()
+        for line in (':tensorflow:serving:request_count{model_name="dense",status="OK"} 1',
+                     ':tensorflow:serving:request_count{model_name="dense",status="INVALID_ARGUMENT"} 2',
+                     ':tensorflow:serving:request_count{model_name="",status="NOT_FOUND"} 1',
+                     'trainyard_serving_requests_total{model="dense",signature="serving_default",result="invalid_argument"} 1'):
+            assert line in text.splitlines(), text
+        assert "made-up" not in text

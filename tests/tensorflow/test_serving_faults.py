@@ -170,7 +170,7 @@ def test_malformed_requests_are_refused_one_by_one(yard, version, models):
                 count += 1
             for path, status in {"/v1/models/dense:guess": 404, "/v1/models/none:predict": 404, "/v1/models/dense/versions/9:predict": 404,
                                  "/v1/models/dense/versions/x:predict": 400, "/v1/models/dense/labels/x:predict": 400, "/": 404,
-                                 "/v1/models/:predict": 404, "/v1/models/%2e%2e/%2e%2e/etc/passwd": 404, "/v1/models/dense:classify": 400,
+                                 "/v1/models/:predict": 404, "/v1/models/%2e%2e/%2e%2e/etc/passwd": 404, "/v1/models/dense:classify": 412,
                                  "/v1/models/dense:regress": 400, "/v1/models/../dense:predict": 404}.items():
                 assert served.ask("POST", path, "{}" if ":predict" not in path else '{"instances": [[1,2,3,4]]}')[0] == status, path
                 count += 1
@@ -249,3 +249,58 @@ def test_a_token_is_asked_for_everywhere_but_at_the_probes(yard, version, models
         status, _ = served.post("/v1/models/dense:predict", body, {"Authorization": "Bearer s3cret"})
         assert status == 200
         assert "s3cret" not in served.text()
+
+
+def closing(served, model):
+    """Asks over REST, and closes before there is an answer."""
+    host, port = served.rest.split(":")
+    body = json.dumps({"instances": [[1]]})
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(f"POST /v1/models/{model}:predict HTTP/1.1\r\nHost: {served.rest}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+
+
+def test_requests_of_clients_that_are_gone_do_not_delay_others(yard, version, models):
+    with Served(yard, version, models / "slow") as served:
+        for _ in range(20):
+            closing(served, "slow")
+        begun = time.monotonic()
+        served.predict("slow", {"instances": [[1]]})
+        took = time.monotonic() - begun
+        assert took < 10, took  # and not the 20 s of 20 runs
+        counted = wait_for(lambda: 'status="CANCELLED"' in served.get("/metrics")[1].decode(), "counted", 30)
+        assert counted
+
+
+def test_a_rest_request_ends_at_its_timeout(yard, version, models):
+    with Served(yard, version, models / "dense", "--rest-timeout", "1s") as served:
+        runtime, = served.runtimes()
+        yard.kill(runtime, sig=signal.SIGSTOP)
+        status, answer = served.post("/v1/models/dense:predict", {"instances": [[1, 2, 3, 4]]})
+        assert status == 504 and answer["error"], answer
+        yard.kill(runtime, sig=signal.SIGCONT)
+        served.predict("dense", {"instances": [[1, 2, 3, 4]]})
+
+
+def test_a_version_that_is_overwritten_comes_back_as_what_is_there_now(yard, version, models):
+    base = yard.home / "dense"
+    shutil.copytree(models / "dense", base)
+    with Served(yard, version, base, "--poll", "100ms") as served:
+        for path in (models / "many/1").rglob("*"):  # into the same files, as cp does
+            if path.is_file() and (base / "1" / path.relative_to(models / "many/1")).exists():
+                (base / "1" / path.relative_to(models / "many/1")).write_bytes(path.read_bytes())
+        served.predict("dense", {"instances": [[1, 2, 3, 4]]})
+        pid, = served.runtimes()
+        yard.kill(pid)
+        wait_for(lambda: served.post("/v1/models/dense:predict", {"signature_name": "times", "instances": [2]})[0] == 200, "back", 60)
+        assert "overwritten" in served.text()
+
+
+def test_a_server_that_is_killed_leaves_no_files(yard, version, models):
+    temporary = yard.home / "tmp"
+    temporary.mkdir()
+    yard.env["TMPDIR"] = str(temporary)
+    served = Served(yard, version, models / "dense")
+    assert list(temporary.glob("trainyard-model-*"))
+    yard.kill(served.process.pid)
+    served.process.wait(30)
+    wait_for(lambda: not list(temporary.iterdir()), "nothing is left", 30)
