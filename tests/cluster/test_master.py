@@ -53,17 +53,6 @@ def test_a_master_keeps_the_job_to_its_end(there):
     there.cluster.wait(lambda: objects(there) == [], "nothing is left")
 
 
-def test_a_namespace_goes_away_with_its_master_and_the_pods_of_the_job(there):
-    """Nobody is left then who could take a finalizer off a pod."""
-    job = there.start("run", "-i", IMAGE, "--output", "none", "-w", 1, "--name", "mine", there.script(STAYS))
-    there.wait_for_pods("mine", "worker-0")
-    there.cluster.kubectl("delete", "namespace", there.namespace, "--wait=false")
-    there.cluster.wait(lambda: not there.cluster.kubectl("get", "namespace", there.namespace, "--ignore-not-found", "-o", "name"),
-                       "the namespace is gone", 120)
-    job.kill()
-    job.wait()
-
-
 @pytest.mark.skipif(os.environ.get("SOAK") != "1", reason="half a minute more; test_verbs has the same with an operator")
 def test_stop_and_resume(there):
     job = there.start("run", "-i", IMAGE, "--output", "none", "-w", 1, "--name", "mine", there.script(STAYS))

@@ -292,9 +292,11 @@ class Living {
         break;
       }
       case 13:
-        if (running.empty() || !world_.cluster) break;
-        world_.Silence(
-            running[static_cast<size_t>(random.Below(static_cast<int32_t>(running.size())))]);
+        if (world_.cluster && !running.empty()) {
+          const int32_t subject =
+              running[static_cast<size_t>(random.Below(static_cast<int32_t>(running.size())))];
+          if (!world_.all[static_cast<size_t>(subject)].stop_asked) world_.Silence(subject);
+        }
         break;
       case 12:
         if (world_.cluster) {  // two at once
