@@ -71,6 +71,20 @@ class Reader {
     return out;
   }
 
+  Objects ReadAll(std::vector<Node> documents) {
+    for (Node& document : documents) Collect(std::move(document), 1);
+    templates_.CheckGiven();
+    for (const Node& object : objects_) CheckHeader(object);
+    Objects out{.any_template = any_template_};
+    out.errors = reader_.InOrder();
+    out.warnings = std::move(reader_.warnings());
+    for (const Node& object : objects_) {
+      out.any_job |= IsJob(object);
+      out.objects.push_back(base::ToJson(object));
+    }
+    return out;
+  }
+
  private:
   // Adds an object, or those that it holds.
   void Collect(Node node, int level) {
@@ -80,6 +94,7 @@ class Reader {
           fmt::format("Lists and Templates are nested deeper than {} levels", kMostLevels));
     }
     if (IsTemplate(node)) {
+      any_template_ = true;
       for (Node& object : templates_.Expand(std::move(node))) Collect(std::move(object), level + 1);
     } else if (IsList(node)) {
       Node items = Take(node, "items");
@@ -116,6 +131,7 @@ class Reader {
   FieldReader reader_;
   Templates templates_;
   std::vector<Node> objects_;
+  bool any_template_ = false;
 };
 
 }  // namespace
@@ -123,6 +139,13 @@ class Reader {
 Manifest ReadManifest(std::string_view text, const Values& given, const Random& random) {
   auto documents = base::ReadYamlDocuments(text);
   if (documents) return Reader(given, random).Read(std::move(*documents));
+  const base::YamlError& error = documents.error();
+  return {.errors = {{"", error.line, error.column, error.detail}}};
+}
+
+Objects ReadObjects(std::string_view text, const Values& given, const Random& random) {
+  auto documents = base::ReadYamlDocuments(text);
+  if (documents) return Reader(given, random).ReadAll(std::move(*documents));
   const base::YamlError& error = documents.error();
   return {.errors = {{"", error.line, error.column, error.detail}}};
 }

@@ -28,4 +28,15 @@ struct Manifest {
 // Template.
 Manifest ReadManifest(std::string_view text, const Values& given, const Random& random);
 
+// The objects of a manifest file, with Lists and Templates expanded as `oc process` does it.
+struct Objects {
+  std::vector<base::Json> objects;
+  bool any_template = false;
+  bool any_job = false;  // one of them is a job
+  std::vector<FieldError> errors;
+  std::vector<std::string> warnings;
+};
+
+Objects ReadObjects(std::string_view text, const Values& given, const Random& random);
+
 }  // namespace api

@@ -122,6 +122,12 @@ std::optional<int64_t> ParseInt(std::string_view text) {
 std::optional<std::string> Nearest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
   std::optional<std::string> best;
+  // The beginning of a name means that name, the shortest of several.
+  for (const std::string& candidate : candidates) {
+    const bool begins = word.size() >= 4 && Lower(candidate).starts_with(Lower(word));
+    if (begins && (!best || candidate.size() < best->size())) best = candidate;
+  }
+  if (best) return best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const size_t distance = Distance(Lower(word), Lower(candidate));

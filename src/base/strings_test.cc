@@ -10,6 +10,10 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(Nearest("worker", {"workers", "ps"}), "workers");
 }
 
+TEST(Nearest, TakesTheBeginningOfAWordForTheShortestSuchWord) {
+  EXPECT_EQ(Nearest("--work", {"--port", "--worker-cpu", "--workers"}), "--workers");
+}
+
 TEST(Nearest, StaysSilentWhenNothingIsNear) {
   EXPECT_EQ(Nearest("banana", {"workers", "ps", "chief"}), std::nullopt);
 }

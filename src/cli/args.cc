@@ -16,7 +16,7 @@ namespace {
 std::vector<const Flag*> AllFlags(const Command& command) {
   std::vector<const Flag*> out;
   for (const Flag& flag : command.flags) out.push_back(&flag);
-  for (const Flag& flag : CommonFlags()) out.push_back(&flag);
+  for (const Flag& flag : CommonFlags(command.on_cluster)) out.push_back(&flag);
   return out;
 }
 
@@ -38,15 +38,20 @@ std::string Shown(const Flag& flag) {
 
 }  // namespace
 
-const std::vector<Flag>& CommonFlags() {
-  static const std::vector<Flag> kFlags = {
-      {"namespace", 'n', "NAME", "the namespace of the job (default: default)"},
-      {"on", 0, "WHERE",
-       "local, kubernetes or kubernetes:CONTEXT (default: TRAINYARD_ON, else local)"},
-      {"json", 0, "", "print JSON for machines"},
-      {"help", 'h', "", "show this help"},
+const std::vector<Flag>& CommonFlags(bool on_cluster) {
+  const auto flags = [](std::string_view on) {
+    return std::vector<Flag>{
+        {"namespace", 'n', "NAME", "the namespace of the job (default: default)"},
+        {"on", 0, "WHERE", on},
+        {"json", 0, "", "print JSON for machines"},
+        {"help", 'h', "", "show this help"},
+    };
   };
-  return kFlags;
+  static const std::vector<Flag> kLocal =
+      flags("local, kubernetes or kubernetes:CONTEXT (default: TRAINYARD_ON, else local)");
+  static const std::vector<Flag> kCluster =
+      flags("local, kubernetes or kubernetes:CONTEXT (default: TRAINYARD_ON, else kubernetes)");
+  return on_cluster ? kCluster : kLocal;
 }
 
 std::string Args::Get(std::string_view flag, std::string_view fallback) const {

@@ -33,6 +33,7 @@ struct Command {
   bool takes_rest = false;  // words after -- are the script's
   int (*run)(const Args&) = nullptr;
   bool reads_words = false;  // it has a parser of its own: every word is in rest()
+  bool on_cluster = false;   // without --on it means a cluster
 };
 
 // What was typed after the command's name.
@@ -63,8 +64,8 @@ class Args {
   std::vector<std::string> rest_;
 };
 
-// Flags that every command has.
-const std::vector<Flag>& CommonFlags();
+// Flags that every command has; their help differs where the command means a cluster by default.
+const std::vector<Flag>& CommonFlags(bool on_cluster = false);
 
 base::Result<Args> Parse(const Command& command, const std::vector<std::string>& words);
 

@@ -15,12 +15,15 @@
 #include "cli/findings.h"
 #include "cli/job_follow.h"
 #include "cli/pod_logs.h"
+#include "cli/pod_troubles.h"
 #include "cli/pod_usage.h"
+#include "cli/queue.h"
 #include "cli/refuse.h"
 #include "cli/watch.h"
 #include "io/clock.h"
 #include "io/signals.h"
 #include "io/terminal.h"
+#include "kube/api.h"
 
 namespace cli {
 namespace {
@@ -32,6 +35,8 @@ using base::Time;
 using namespace std::chrono_literals;
 
 constexpr Duration kTell = 5s;  // a trouble that lasts this long is told
+// Whoever keeps a job notes a stop at once; one that nobody notes is not waited for.
+constexpr Duration kHeededWithin = 4s;
 constexpr int kExitStopped = 65;
 
 class Attendance : private Scene {
@@ -53,14 +58,14 @@ class Attendance : private Scene {
   int Run();
 
  private:
-  enum class Over { kNo, kEnded, kDeleted, kLost, kLeft };
+  enum class Over { kNo, kEnded, kDeleted, kLost, kLeft, kUnheeded };
 
   void SetUp();
   Over Look(Time now);
   void Learn();
   void ReadLogs(Time now);
   void Tell(Time now);
-  std::string Refusal(Time now);
+  std::string Asked(Time now);
   void Wait(Time now);
   void HandleSignal(int signal);
   int Finish(Over over);
@@ -85,9 +90,10 @@ class Attendance : private Scene {
   std::string trouble_;  // of the moment, and since when
   Time trouble_since_;
   std::string told_;
-  std::string refusal_;  // as last asked for
-  Time refusal_asked_;
+  std::string asked_;  // what keeps it from starting, as last asked for
+  std::optional<Time> asked_at_;
   int interrupted_ = 0;
+  Time interrupted_at_;
   bool leave_ = false;
 };
 
@@ -117,6 +123,8 @@ Attendance::Over Attendance::Look(Time now) {
   ReadLogs(now);
   Tell(now);
   if (leave_) return Over::kLeft;
+  if (interrupted_ && !api::IsTerminal(job_.status) && now - interrupted_at_ > kHeededWithin)
+    return Over::kUnheeded;
   if (!follow_.trouble().empty() && now - trouble_since_ > kAwayTooLong) return Over::kLost;
   if (!follow_.synced()) return Over::kNo;
   if (!follow_.job()) return seen_ || now - began_ > kTell ? Over::kDeleted : Over::kNo;
@@ -148,41 +156,49 @@ void Attendance::ReadLogs(Time now) {
   for (const events::Metric& metric : seen.metrics) progress.metrics[metric.name] = metric.value;
 }
 
-// Pods that are not there although the job has been taken up: the server may refuse them. Asked for
-// now and then only.
-std::string Attendance::Refusal(Time now) {
-  if (!seen_ || api::IsTerminal(job_.status) || job_.spec.run_policy.suspend) return "";
-  if (MissingOf(job_, follow_.pods()).empty()) return refusal_ = "";
-  if (now < refusal_asked_ + kTell) return refusal_;
-  const bool first = refusal_asked_ == Time();
-  refusal_asked_ = now;
-  if (first) return "";  // they may just be on their way
+// What keeps the job from starting and takes requests to find out: asked for now and then only, and
+// not before the job had a moment to start.
+std::string Attendance::Asked(Time now) {
+  const std::vector<const Pod*> pods = follow_.pods();
+  const bool unkept = job_.status.conditions.empty();
+  const bool waits = unkept || !QueueOf(job_).empty() || NeedsWarnings(pods) ||
+                     (!job_.spec.run_policy.suspend && !MissingOf(job_, pods).empty());
+  if (!seen_ || api::IsTerminal(job_.status) || !waits) {
+    asked_at_.reset();
+    return asked_ = "";
+  }
+  if (asked_at_ && now < *asked_at_ + kTell) return asked_;
+  const bool first = !asked_at_;
+  asked_at_ = now;
+  if (first) return asked_ = "";
+  asked_.clear();
+  if (const auto queued = WhyQueued(cluster_, job_)) return asked_ = InOneLine(*queued);
+  if (unkept)
+    return asked_ = InOneLine(WhyNobodyKeeps(cluster_, store_, job_, options_.again));
   auto events = EventsOf(cluster_, name_space_, name_, follow_.job() ? follow_.job()->uid : "");
-  refusal_.clear();
-  if (!events) return "";
-  for (const Trouble& refused : Refusals(job_, follow_.pods(), *events))
-    refusal_ = refused.what + (refused.fix.empty() ? "" : "; " + refused.fix);
-  return refusal_;
+  std::vector<Trouble> found =
+      NeedsWarnings(pods) ? TroublesOf(pods, WarningsAboutPods(cluster_, name_space_))
+                          : std::vector<Trouble>();
+  if (found.empty() && events) found = Refusals(job_, pods, *events);
+  if (!found.empty()) asked_ = InOneLine(found.back());
+  return asked_;
 }
 
-// What keeps the job from starting is told once it lasts, and again when it changes.
+// What keeps the job from starting or ending is told once it lasts, and again when it changes.
 void Attendance::Tell(Time now) {
   std::string trouble = follow_.trouble();
-  if (trouble.empty() && seen_ && job_.status.conditions.empty() && !api::IsTerminal(job_.status))
-    trouble = store_ == Store::kTfJobs
-                  ? "no operator has taken up the job yet: trainyard install" + options_.again
-                  : fmt::format("its master does not run yet: kubectl -n {} describe job {}-master",
-                                name_space_, name_);
   if (trouble.empty()) {
-    for (const Trouble& of_pods : TroublesOf(follow_.pods()))
-      trouble = of_pods.what + (of_pods.fix.empty() ? "" : "; " + of_pods.fix);
+    for (const Trouble& one : TroublesOf(follow_.pods())) trouble = InOneLine(one);
+    for (const Trouble& one : EndedServers(job_)) trouble = InOneLine(one);
+    if (trouble.empty()) trouble = Asked(now);
   }
-  if (trouble.empty()) trouble = Refusal(now);
   if (trouble != trouble_) {
     trouble_ = trouble;
     trouble_since_ = now;
   }
-  if (trouble.empty() || trouble == told_ || now - trouble_since_ < kTell) return;
+  // What was asked for has lasted for so long already.
+  const bool lasts = trouble == asked_ || now - trouble_since_ >= kTell;
+  if (trouble.empty() || trouble == told_ || !lasts) return;
   told_ = trouble;
   display_.Say(trouble);
 }
@@ -204,10 +220,16 @@ void Attendance::HandleSignal(int signal) {
     return;
   }
   interrupted_ = signal;
+  interrupted_at_ = io::Now();
   display_.set_note("stopping: Ctrl-C again to leave it to the cluster");
   const std::string by = signal == SIGINT ? "Ctrl-C" : fmt::format("SIG{}", sigabbrev_np(signal));
-  if (auto wished = WishStop(cluster_, store_, name_space_, name_, by); !wished)
-    display_.Say("cannot stop it: " + wished.error().text());
+  // Not waited for: the server may be away.
+  cluster_.door(store_).Send(StopRequest(name_space_, name_, by), kHeededWithin,
+                             [this](base::Result<kube::Response> answer) {
+                               const auto error =
+                                   answer ? kube::ErrorOf(*answer) : answer.error();
+                               if (error) display_.Say("cannot stop it: " + error->text());
+                             });
 }
 
 int Attendance::Finish(Over over) {
@@ -218,6 +240,12 @@ int Attendance::Finish(Over over) {
       io::WriteOut(2, fmt::format("trainyard: left; {} goes on: trainyard logs -f {}{}\n", name_,
                                   name_, options_.again));
       return interrupted_ ? 128 + interrupted_ : kExitLost;
+    case Over::kUnheeded:
+      io::WriteOut(2, fmt::format("trainyard: nobody has stopped {} yet{}; to remove it: trainyard "
+                                  "delete --force {}{}\n",
+                                  name_, trouble_.empty() ? "" : ": " + trouble_, name_,
+                                  options_.again));
+      return 128 + interrupted_;
     case Over::kLost:
       io::WriteOut(2, fmt::format("trainyard: lost contact: {}\n", follow_.trouble()));
       return kExitLost;

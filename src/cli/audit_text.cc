@@ -90,6 +90,7 @@ std::string RangesInWords(const Json& ranges, const char* what) {
   return out;
 }
 
+// What is told of an epoch, behind its number.
 std::string EpochInWords(const Json& epoch) {
   std::vector<std::string> parts;
   std::string ranges;
@@ -98,8 +99,34 @@ std::string EpochInWords(const Json& epoch) {
       parts.push_back(fmt::format("{} {}", count, kind.words));
     if (*kind.ranges) ranges += RangesInWords(base::At(epoch, kind.ranges), kind.told);
   }
-  return fmt::format("  epoch {}: {}\n", base::IntOr(epoch, "epoch"), base::Join(parts, ", ")) +
-         ranges;
+  return base::Join(parts, ", ") + "\n" + ranges;
+}
+
+// Epochs in a row of which the same is told share a line, where that saves any.
+std::string EpochsInWords(const Json& epochs) {
+  std::string out, words;
+  int64_t first = 0, last = 0;
+  const auto flush = [&] {
+    if (words.empty()) return;
+    if (last - first >= 2) {
+      out += fmt::format("  epochs {} to {}, each: {}", first, last, words);
+      return;
+    }
+    for (int64_t epoch = first; epoch <= last; ++epoch)
+      out += fmt::format("  epoch {}: {}", epoch, words);
+  };
+  ForEach(epochs, [&](const Json& epoch) {
+    const std::string its = EpochInWords(epoch);
+    const int64_t number = base::IntOr(epoch, "epoch");
+    if (its != words || number != last + 1) {
+      flush();
+      first = number;
+    }
+    words = its;
+    last = number;
+  });
+  flush();
+  return out;
 }
 
 bool IsTrue(const Json& object, std::string_view key) {
@@ -132,7 +159,7 @@ std::string AuditInWords(const Json& audit) {
     out +=
         fmt::format("{}: {} records, {}\n", base::StringOr(set, "name"), base::IntOr(set, "size"),
                     IsTrue(set, "complete") ? "complete" : "not complete");
-    ForEach(base::At(set, "epochs"), [&](const Json& epoch) { out += EpochInWords(epoch); });
+    out += EpochsInWords(base::At(set, "epochs"));
     if (const Json* sum = base::Find(set, "sum")) {
       std::vector<std::string> parts;
       for (const Kind& kind : kKinds) {

@@ -24,6 +24,24 @@ TEST(AuditText, SaysForEachEpochHowOftenItsRecordsWereReported) {
   EXPECT_EQ(AuditInWords(AuditInJson("mnist", {})), "no data has been registered\n");
 }
 
+TEST(AuditText, EpochsOfWhichTheSameIsToldShareALine) {
+  ledger::SetAudit set;
+  set.params.name = "numbers";
+  set.params.size = 30;
+  for (int64_t epoch = 1; epoch <= 100; ++epoch) {
+    ledger::EpochAudit one{.epoch = epoch, .once = 30};
+    if (epoch == 50) one.once = 29;
+    set.epochs.push_back(one);
+  }
+  ledger::Audit audit;
+  audit.sets.push_back(set);
+  EXPECT_EQ(AuditInWords(AuditInJson("mnist", audit)),
+            "numbers: 30 records, not complete\n"
+            "  epochs 1 to 49, each: 30 once\n"
+            "  epoch 50: 29 once\n"
+            "  epochs 51 to 100, each: 30 once\n");
+}
+
 TEST(AuditText, SaysHowManyRangesItLeavesOut) {
   ledger::Audit audit = TwoEpochs();
   for (int64_t i = 0; i < 11; ++i) audit.sets[0].epochs[1].never_ranges.push_back({i, i + 1});

@@ -7,7 +7,8 @@
 #include "cli/kept_output.h"
 #include "cli/made.h"
 #include "cli/object.h"
-#include "cli/site.h"
+#include "cli/pod_troubles.h"
+#include "cli/wait_for.h"
 #include "io/clock.h"
 #include "kube/api.h"
 #include "kube/port_forward.h"
@@ -76,21 +77,23 @@ class Reaching {
 
   // The name of a pod that is ready.
   Result<std::string> WaitForPod(base::Time until) {
-    std::string name, trouble;
-    auto ready = WaitFor(cluster_, wish_.what, until, [&] -> Result<bool> {
+    const Workload workload{
+        .name_space = wish_.name_space,
+        .selector = kNameLabel + ("=" + wish_.name),
+        .path = kube::Path("apps/v1", "deployments", wish_.name_space, wish_.name),
+        .kind = wish_.kind};
+    std::string name;
+    const auto is_ready = [&] -> Result<bool> {
       for (const Json& pod : TRY(cluster_.client().List(kube::Path("v1", "pods", wish_.name_space),
-                                                        kNameLabel + ("=" + wish_.name)))) {
-        if (base::Find(At(pod, "metadata"), "deletionTimestamp")) continue;
-        trouble = StartTrouble(pod);
-        if (!Holds(pod, "Ready")) continue;
+                                                        workload.selector))) {
+        if (base::Find(At(pod, "metadata"), "deletionTimestamp") || !Holds(pod, "Ready")) continue;
         name = Metadata(pod, "name");
         return true;
       }
       return false;
-    });
-    if (!ready)
-      return std::unexpected(Error(ready.error().kind(),
-                                   ready.error().text() + (trouble.empty() ? "" : ": ") + trouble));
+    };
+    TRY(WaitFor(cluster_, wish_.what, until, is_ready,
+                [&] { return WhyNotRunning(cluster_, workload); }));
     return name;
   }
 

@@ -9,12 +9,14 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "cli/cluster.h"
+#include "cli/findings.h"
 
 namespace cli {
 
 struct BesideWish {
   std::string name, name_space;
   std::string what;  // for a person: "TensorBoard"
+  PodKind kind = PodKind::kReader;
   std::string image;
   std::vector<std::string> command;
   struct Port {

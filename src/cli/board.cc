@@ -1,5 +1,6 @@
 // `board`: TensorBoard of the job's own Python over the logs of jobs, for as long as the command
 // runs.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <map>
@@ -50,6 +51,19 @@ finally:
 )PYTHON";
 
 using Runs = std::map<std::string, std::string>;  // by name, the directory of its event files
+
+// A directory may hold several runs: those of the trials of a sweep.
+size_t CountRuns(const Runs& runs) {
+  size_t count = 0;
+  for (const auto& [name, logs] : runs) {
+    const auto below = io::ListDir(logs);
+    const auto is_trial = [&](const std::string& one) {
+      return io::IsDirectory(logs + "/" + one + "/tensorboard");
+    };
+    count += std::max<size_t>(1, static_cast<size_t>(std::ranges::count_if(below, is_trial)));
+  }
+  return count;
+}
 
 struct Wish {
   Runs runs;
@@ -222,7 +236,7 @@ Result<> Run(const Args& args, Wish wish, const std::string& python) {
           Error(ErrorKind::kUnavailable, "TensorBoard has ended: " + board.LastWords()));
     }
     if (const std::string url = board.Url(); !told && !url.empty()) {
-      TellBoard(args, url, wish.runs.size());
+      TellBoard(args, url, CountRuns(wish.runs));
       told = true;
     }
     if (!told) line.Show("waiting for TensorBoard");

@@ -136,7 +136,9 @@ int DeleteCommand(const Args& args) {
   if (standing && standing->alive) {
     if (!args.Has("force"))
       return Refuse((*job)->name() + " is running: stop it first, or use --force");
-    if (auto done = StopAndWait(**job); !done) return Fail(done.error());
+    if (!(*job)->DeleteEndsIt()) {
+      if (auto done = StopAndWait(**job); !done) return Fail(done.error());
+    }
   }
   auto kept = (*job)->Delete(args.Has("with-output"));
   if (!kept) return Fail(kept.error());

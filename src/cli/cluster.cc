@@ -22,6 +22,17 @@ using base::Result;
 
 std::atomic<int> caught = 0;
 
+// What is asked of an access review.
+JsonObject Attributes(const std::string& verb, const std::string& group,
+                      const std::string& resource, const std::string& name_space) {
+  JsonObject wish{{"verb", verb}, {"group", group}};
+  const size_t slash = resource.find('/');
+  wish["resource"] = resource.substr(0, slash);
+  if (slash != std::string::npos) wish["subresource"] = resource.substr(slash + 1);
+  if (!name_space.empty()) wish["namespace"] = name_space;
+  return wish;
+}
+
 }  // namespace
 
 void CatchInterrupts() {
@@ -66,13 +77,28 @@ Result<Cluster> Cluster::Connect(const std::string& context) {
   return Cluster(TRY(kube::Server::Connect(std::move(access))));
 }
 
+Result<bool> Cluster::AccountMay(const std::string& account, const std::string& verb,
+                                 const std::string& group, const std::string& resource,
+                                 const std::string& name_space) const {
+  const base::JsonArray groups = {Json("system:serviceaccounts"),
+                                  Json("system:serviceaccounts:" + name_space),
+                                  Json("system:authenticated")};
+  const Json answer = TRY(client_->Create(
+      kube::Path("authorization.k8s.io/v1", "localsubjectaccessreviews", name_space),
+      JsonObject{
+          {"apiVersion", "authorization.k8s.io/v1"},
+          {"kind", "LocalSubjectAccessReview"},
+          {"metadata", JsonObject{{"namespace", name_space}}},
+          {"spec",
+           JsonObject{{"user", fmt::format("system:serviceaccount:{}:{}", name_space, account)},
+                      {"groups", groups},
+                      {"resourceAttributes", Attributes(verb, group, resource, name_space)}}}}));
+  return base::BoolOr(base::At(answer, "status"), "allowed");
+}
+
 Result<bool> Cluster::May(const std::string& verb, const std::string& group,
                           const std::string& resource, const std::string& name_space) const {
-  JsonObject wish{{"verb", verb}, {"group", group}};
-  const size_t slash = resource.find('/');
-  wish["resource"] = resource.substr(0, slash);
-  if (slash != std::string::npos) wish["subresource"] = resource.substr(slash + 1);
-  if (!name_space.empty()) wish["namespace"] = name_space;
+  JsonObject wish = Attributes(verb, group, resource, name_space);
   const Json answer = TRY(
       client_->Create(kube::Path("authorization.k8s.io/v1", "selfsubjectaccessreviews"),
                       JsonObject{{"apiVersion", "authorization.k8s.io/v1"},

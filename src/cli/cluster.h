@@ -43,6 +43,11 @@ class Cluster {
   base::Result<bool> May(const std::string& verb, const std::string& group,
                          const std::string& resource, const std::string& name_space) const;
 
+  // The same for a service account of the namespace. kForbidden: we may not ask that.
+  base::Result<bool> AccountMay(const std::string& account, const std::string& verb,
+                                const std::string& group, const std::string& resource,
+                                const std::string& name_space) const;
+
   // What an error of this cluster comes down to, for a person: who cannot be reached, or what is
   // not allowed, and what to do.
   base::Error Explain(const base::Error& error) const;

@@ -53,6 +53,8 @@ class Shown {
     return {};
   }
 
+  size_t runs() const { return runs_; }
+
   BesideWish Wish(const std::string& name) && {
     return {.name = name,
             .name_space = name_space_,
@@ -76,7 +78,9 @@ class Shown {
                       "--logdir {}/tensorboard",
                       job, output.url));
     image_ = output.image;
-    Mount(output.claim, output.path.empty() ? "tensorboard" : output.path + "/tensorboard", run);
+    const std::string ours = output.path.empty() ? "tensorboard" : output.path + "/tensorboard";
+    Mount(output.claim, output.plain ? output.path : ours, run);
+    ++runs_;
     Own(name_space, job);
     return {};
   }
@@ -93,6 +97,7 @@ class Shown {
       const std::string job = sweep.JobName(trial.number);
       if (shared && any) {
         Own(plan.job_space, job);
+        ++runs_;
         continue;
       }
       const std::string run = fmt::format("{}/{}", plan.name, io::BaseName(sweep.TrialDir(trial)));
@@ -132,12 +137,13 @@ class Shown {
   std::string name_space_, image_;
   std::map<std::string, std::string> names_;  // of volumes, by claim
   JsonArray volumes_, mounts_, owners_;
+  size_t runs_ = 0;  // one mount may hold those of a whole sweep
 };
 
-Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string& name_space) {
-  Shown shown(cluster, args, name_space);
+Result<BesideWish> WishFor(Shown shown, const Args& args, size_t& runs) {
   for (const std::string& name : args.operands()) TRY(shown.AddNamed(name));
   if (args.operands().empty()) TRY(shown.AddAll());
+  runs = shown.runs();
   const bool one = args.operands().size() == 1;
   return std::move(shown).Wish(one ? args.operand(0) + "-board" : "board");
 }
@@ -148,7 +154,8 @@ int BoardThere(const Args& args, const std::string& context) {
   if (args.Has("python")) return Refuse("--python is for this machine, not for clusters");
   auto cluster = Cluster::Connect(context);
   if (!cluster) return Fail(cluster.error());
-  auto wish = WishFor(*cluster, args, cluster->NamespaceOf(args));
+  size_t runs = 0;
+  auto wish = WishFor(Shown(*cluster, args, cluster->NamespaceOf(args)), args, runs);
   if (!wish) return Fail(cluster->Explain(wish.error()));
   const auto port = args.Number("port", 0, 1, 65535);
   CatchInterrupts();
@@ -156,7 +163,7 @@ int BoardThere(const Args& args, const std::string& context) {
   auto done =
       Reach(*cluster, *wish, args.Has("keep") ? Stay::kAfterCtrlC : Stay::kUntilCtrlC,
             [&](const std::vector<int>& local) {
-              TellBoard(args, fmt::format("http://127.0.0.1:{}/", local[0]), wish->mounts.size());
+              TellBoard(args, fmt::format("http://127.0.0.1:{}/", local[0]), runs);
             });
   if (done) return 0;
   const int status = Fail(cluster->Explain(done.error()));

@@ -210,6 +210,13 @@ class Examination {
         return;
       }
     }
+    auto claims = client_.List(kube::Path("v1", "persistentvolumeclaims", space_));
+    for (const Json& one : claims.value_or(base::JsonArray())) {
+      if (base::StringOr(At(one, "status"), "phase") != "Bound") continue;
+      const std::string name = base::StringOr(At(one, "metadata"), "name");
+      Good(fmt::format("claim {} for output: --output {}", name, name));
+      return;
+    }
     Note("no default storage class and no free volume: output has no place to stay",
          "trainyard install --storage hostpath|nfs, or --output CLAIM");
   }

@@ -4,6 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
+#include "backend/cluster/objects.h"
+#include "backend/cluster/pod.h"
+#include "backend/cluster/stored.h"
+#include "cli/object.h"
 #include "core/dialect.h"
 #include "io/clock.h"
 #include "kube/api.h"
@@ -29,14 +35,63 @@ bool IsOwnedBy(const Json& object, const std::string& uid) {
 
 }  // namespace
 
-Result<> WaitUntilGone(Cluster& cluster, const std::string& path) {
+Result<> Release(kube::Client& client, const Json& pod) {
+  const auto read = backend::cluster::ReadPod(pod);
+  if (!read || !read->held) return {};
+  base::JsonArray others;
+  for (const Json& one : ListAt(At(pod, "metadata"), "finalizers")) {
+    if (one != Json(backend::cluster::kFinalizer)) others.push_back(one);
+  }
+  auto released = client.Patch(
+      kube::Path("v1", "pods", read->key.name_space, read->key.name),
+      base::JsonObject{
+          {"metadata", base::JsonObject{{"uid", read->uid}, {"finalizers", std::move(others)}}}});
+  if (!released && released.error().kind() != ErrorKind::kNotFound)
+    return std::unexpected(released.error());
+  return {};
+}
+
+Result<std::vector<std::string>> RemovePods(Cluster& cluster, const api::Job& job) {
+  kube::Client& client = cluster.client();
+  const std::string collection = kube::Path("v1", "pods", job.metadata.name_space);
+  const std::string selector =
+      fmt::format("{}={}", backend::cluster::kJobLabel, job.metadata.name);
+  base::Duration longest = kGoneWithin;
+  const base::Time began = io::Now();
+  while (true) {
+    std::vector<std::string> left;
+    for (const Json& object : TRY(client.List(collection, selector))) {
+      const auto pod = backend::cluster::ReadPod(object);
+      if (!pod || backend::cluster::IsOfAnother(*pod, job.metadata.uid)) continue;
+      // Not everybody may delete or change pods; then the operator does.
+      auto done = pod->replica.deleting ? Result<>()
+                                        : client.Delete(collection + "/" + pod->key.name, pod->uid);
+      if (done) done = Release(client, object);
+      if (!done && done.error().kind() != ErrorKind::kForbidden &&
+          done.error().kind() != ErrorKind::kNotFound && done.error().kind() != ErrorKind::kTaken)
+        return std::unexpected(done.error());
+      longest = std::max<base::Duration>(longest, kGoneWithin + std::chrono::seconds(pod->grace));
+      left.push_back(
+          fmt::format("pod {}: node {} does not report its end; if the node is lost: kubectl -n {} "
+                      "delete pod {} --force",
+                      pod->key.name, pod->node.empty() ? "(none)" : pod->node,
+                      pod->key.name_space, pod->key.name));
+    }
+    if (left.empty() || io::Now() > began + longest) return left;
+    if (Interrupted())
+      return std::unexpected(base::Error(ErrorKind::kUnavailable, "interrupted"));
+    cluster.server().Poll(kMoment);
+  }
+}
+
+Result<bool> WaitUntilGone(Cluster& cluster, kube::Client& client, const std::string& path) {
   for (const base::Time until = io::Now() + kGoneWithin; io::Now() < until && !Interrupted();) {
-    const auto there = cluster.client().Get(path);
-    if (!there && there.error().kind() == ErrorKind::kNotFound) return {};
+    const auto there = client.Get(path);
+    if (!there && there.error().kind() == ErrorKind::kNotFound) return true;
     if (!there) return std::unexpected(there.error());
     cluster.server().Poll(kMoment);
   }
-  return {};
+  return false;
 }
 
 Result<> RemoveOwned(Cluster& cluster, Store store, const api::Job& job) {
@@ -49,7 +104,8 @@ Result<> RemoveOwned(Cluster& cluster, Store store, const api::Job& job) {
       auto removed = cluster.client().Delete(path);
       if (!removed && removed.error().kind() != ErrorKind::kNotFound) return removed;
     }
-    return WaitUntilGone(cluster, pod);
+    TRY(WaitUntilGone(cluster, cluster.client(), pod));
+    return {};
   }
   std::vector<std::string> paths = {kube::Path("v1", "configmaps", name_space, name + "-code"),
                                     kube::Path("v1", "secrets", name_space, name + "-env")};

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/tfjob.h"
+#include "base/json.h"
 #include "base/result.h"
 #include "cli/cluster.h"
 
@@ -13,8 +15,16 @@ namespace cli {
 // cluster would do so itself, in its own time: half a minute where TFJobs are new.
 base::Result<> RemoveOwned(Cluster& cluster, Store store, const api::Job& job);
 
-// Waits until the cluster has taken a claim away. What a pod still uses, that of a server beside
-// the job say, may stay for longer: nobody waits for that.
-base::Result<> WaitUntilGone(Cluster& cluster, const std::string& path);
+// Takes our finalizer off a pod, if it carries it.
+base::Result<> Release(kube::Client& client, const base::Json& pod);
+
+// Removes the pods of a job whose record is deleted, and waits until they are gone. It does what
+// the operator or the master would do, since neither may be there. Returns a line for each pod that
+// stays because its node does not report its end.
+base::Result<std::vector<std::string>> RemovePods(Cluster& cluster, const api::Job& job);
+
+// Waits until the cluster has taken an object away; false: not within half a minute. A claim that
+// a pod still uses, that of a server beside the job for example, may stay for longer.
+base::Result<bool> WaitUntilGone(Cluster& cluster, kube::Client& client, const std::string& path);
 
 }  // namespace cli

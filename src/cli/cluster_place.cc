@@ -15,7 +15,11 @@
 #include "cli/findings.h"
 #include "cli/job_follow.h"
 #include "cli/ledger_audit.h"
+#include "cli/pod_troubles.h"
 #include "cli/pod_usage.h"
+#include "cli/queue.h"
+#include "cli/spawned.h"
+#include "cli/waiting.h"
 #include "io/clock.h"
 #include "kube/api.h"
 
@@ -48,14 +52,6 @@ bool IsAlive(const api::JobStatus& status) {
                              [](const auto& entry) { return entry.second.active > 0; });
 }
 
-// When an event was last seen, whichever way it says so.
-std::string TimeOfEvent(const Json& event) {
-  for (const char* key : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
-    if (std::string time = base::StringOr(event, key); !time.empty()) return time;
-  }
-  return "";
-}
-
 std::vector<const Pod*> PointersTo(const std::vector<Pod>& pods) {
   std::vector<const Pod*> out;
   for (const Pod& pod : pods) out.push_back(&pod);
@@ -70,7 +66,7 @@ class JobThere : public PlacedJob {
 
   Result<Standing> Look() override {
     const StoredJob stored = TRY(Load());
-    return Standing{*stored.value, IsAlive(stored.value->status)};
+    return Standing{*stored.value, IsAlive(stored.value->status), QueueOf(*stored.value)};
   }
 
   Result<std::vector<Json>> Events() override {
@@ -80,11 +76,24 @@ class JobThere : public PlacedJob {
   Result<std::vector<Trouble>> Troubles(const Standing& standing) override {
     const api::JobStatus& status = standing.job.status;
     if (api::IsTerminal(status)) return std::vector<Trouble>();
-    if (status.conditions.empty()) return std::vector<Trouble>{NobodyKeepsIt()};
-    const std::vector<Pod> pods = TRY(Pods());
-    std::vector<Trouble> out = TroublesOf(PointersTo(pods));
-    for (Trouble& more : Refusals(standing.job, PointersTo(pods), TRY(Events())))
-      out.push_back(more);
+    if (auto queue = WhyQueued(cluster_, standing.job)) return std::vector<Trouble>{*queue};
+    if (status.conditions.empty())
+      return std::vector<Trouble>{WhyNobodyKeeps(cluster_, store_, standing.job, again_)};
+    if (standing.job.spec.run_policy.suspend) return std::vector<Trouble>();
+    const std::vector<Pod> list = TRY(Pods());
+    const std::vector<const Pod*> pods = PointersTo(list);
+    std::vector<Trouble> out =
+        TroublesOf(pods, NeedsWarnings(pods) ? WarningsAboutPods(cluster_, name_space())
+                                             : std::vector<Warning>());
+    const auto add = [&](const std::vector<Trouble>& more) {
+      out.insert(out.end(), more.begin(), more.end());
+    };
+    if (!MissingOf(standing.job, pods).empty())
+      add(Refusals(standing.job, pods, TRY(Events())));
+    add(EndedServers(standing.job));
+    if (store_ == Store::kConfigMaps) {
+      if (auto master = MasterTrouble(cluster_, standing.job)) out.push_back(*master);
+    }
     return out;
   }
 
@@ -134,7 +143,10 @@ class JobThere : public PlacedJob {
 
   Result<> Stop(const std::string& by) override {
     wished_ = true;
-    return WishStop(cluster_, store_, name_space(), name(), by);
+    const kube::Response answer =
+        TRY(cluster_.jobs(store_).Call(StopRequest(name_space(), name(), by)));
+    if (auto error = kube::ErrorOf(answer)) return std::unexpected(*std::move(error));
+    return {};
   }
 
   Result<bool> WaitUntilOver(std::optional<Time> until) override {
@@ -143,15 +155,22 @@ class JobThere : public PlacedJob {
     });
   }
 
+  // Nobody else is needed for it: the master may never have started.
+  bool DeleteEndsIt() const override { return true; }
+
   Result<std::vector<std::string>> Delete(bool with_output) override {
-    std::string output;
+    std::vector<std::string> left;
     if (auto stored = Load()) {
-      output = stored->value->extensions.output;
-      TRY(cluster_.jobs(store_).Delete(JobPath(name_space(), name()), stored->uid));
-      TRY(Wait(std::nullopt, [](const JobFollow& follow) {
-        return follow.synced() && !follow.job() && follow.pods().empty();
-      }));
+      const std::string path = JobPath(name_space(), name());
+      TRY(cluster_.jobs(store_).Delete(path, stored->uid));
+      left = TRY(RemovePods(cluster_, *stored->value));
       TRY(RemoveOwned(cluster_, store_, *stored->value));
+      if (!TRY(WaitUntilGone(cluster_, cluster_.jobs(store_), path)))
+        return std::unexpected(Error(
+            ErrorKind::kUnavailable,
+            fmt::format("{} is marked for deletion and stays for now: somebody's finalizer keeps "
+                        "it: trainyard get {}{}",
+                        name(), name(), again_)));
     } else if (stored.error().kind() != ErrorKind::kNotFound) {
       return std::unexpected(stored.error());
     }
@@ -159,11 +178,14 @@ class JobThere : public PlacedJob {
     const std::string claim = name() + "-output";
     const std::string path = kube::Path("v1", "persistentvolumeclaims", name_space(), claim);
     auto there = cluster_.client().Get(path);
-    if (!there) return std::vector<std::string>();
-    if (!with_output) return std::vector<std::string>{"claim " + claim};
+    if (!there) return left;
+    if (!with_output) {
+      left.push_back("claim " + claim);
+      return left;
+    }
     TRY(cluster_.client().Delete(path));
-    TRY(WaitUntilGone(cluster_, path));
-    return std::vector<std::string>();
+    TRY(WaitUntilGone(cluster_, cluster_.client(), path));
+    return left;
   }
 
  private:
@@ -201,9 +223,9 @@ class JobThere : public PlacedJob {
       if (follow.synced() && over(follow)) return true;
       if (follow.TakeNews()) news = now;
       if (wished_ && now - news > kHeededWithin && !IsHeeded(follow)) {
-        const Trouble nobody = NobodyKeepsIt();
         return std::unexpected(
-            Error(ErrorKind::kUnavailable, fmt::format("{}: {}", nobody.what, nobody.fix)));
+            Error(ErrorKind::kUnavailable,
+                  InOneLine(WhyNobodyKeeps(cluster_, store_, *follow.job()->value, again_))));
       }
       if (until && now >= *until) return false;
       if (Interrupted()) return false;
@@ -226,13 +248,6 @@ class JobThere : public PlacedJob {
     return api::IsTerminal(status) || api::Has(status, "Suspended");
   }
 
-  Trouble NobodyKeepsIt() const {
-    if (store_ == Store::kTfJobs)
-      return {"no operator looks after it", "trainyard install" + again_};
-    return {"its master does not run",
-            fmt::format("kubectl -n {} describe job {}-master tells why", name_space(), name())};
-  }
-
   Cluster& cluster_;
   const Store store_;
   const std::string again_;
@@ -248,11 +263,29 @@ class ClusterPlace : public Place {
 
   Result<std::vector<Listing>> List(const std::string& name_space) override {
     std::vector<Listing> out;
+    Waiting waiting(cluster_, name_space, again_);
     for (const auto& [store, object] : TRY(Objects(name_space))) {
-      const auto job = backend::cluster::ReadJob(object);
-      if (!job) continue;
-      const api::JobStatus& status = job->value->status;
-      out.push_back({job->key.name_space, job->key.name, status, IsAlive(status)});
+      const auto stored = backend::cluster::ReadJob(object);
+      if (!stored) continue;
+      const api::Job& job = *stored->value;
+      out.push_back({.name_space = stored->key.name_space,
+                     .name = stored->key.name,
+                     .status = job.status,
+                     .alive = IsAlive(job.status),
+                     .queue = QueueOf(job),
+                     .waits_for = waiting.Why(store, job)});
+    }
+    for (const Spawned& one : FindSpawned(cluster_, name_space)) {
+      const api::Job job = SpawnedJob(one.pods, io::Now());
+      const std::vector<Pod> pods = SpawnedPods(one.pods);
+      const std::vector<Trouble> troubles = TroublesOf(PointersTo(pods));
+      const bool alive =
+          std::ranges::any_of(pods, [](const Pod& pod) { return !core::HasEnded(pod.replica); });
+      out.push_back({.name_space = one.name_space,
+                     .name = one.tag,
+                     .status = job.status,
+                     .alive = alive,
+                     .waits_for = troubles.empty() ? "" : troubles.front().what});
     }
     std::ranges::sort(out, {}, [](const Listing& l) { return std::pair(l.name_space, l.name); });
     return out;
@@ -274,7 +307,16 @@ class ClusterPlace : public Place {
       latest = names.back();
       its = store;
     }
+    std::string spawned;  // if the latest, or the one of this name, is of TF-Spawner
+    for (const Spawned& one : FindSpawned(cluster_, name_space)) {
+      names.push_back(one.tag);
+      if (one.tag == name) return OpenSpawned(cluster_, name_space, one.tag, again_);
+      if (one.created < latest_time) continue;
+      latest_time = one.created;
+      spawned = one.tag;
+    }
     if (!name.empty() || names.empty()) return std::unexpected(NoSuchJob(name_space, name, names));
+    if (!spawned.empty()) return OpenSpawned(cluster_, name_space, spawned, again_);
     return Placed(its, name_space, latest);
   }
 
@@ -318,6 +360,13 @@ class ClusterPlace : public Place {
 
 }  // namespace
 
+std::string TimeOfEvent(const Json& event) {
+  for (const char* key : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
+    if (std::string time = base::StringOr(event, key); !time.empty()) return time;
+  }
+  return "";
+}
+
 Result<std::vector<Json>> EventsOf(Cluster& cluster, const std::string& name_space,
                                    const std::string& name, const std::string& uid) {
   const Json list = TRY(cluster.client().Get(
@@ -337,13 +386,14 @@ Result<std::vector<Json>> EventsOf(Cluster& cluster, const std::string& name_spa
   return out;
 }
 
-Result<> WishStop(Cluster& cluster, Store store, const std::string& name_space,
-                  const std::string& name, const std::string& by) {
-  TRY(cluster.jobs(store).Patch(
-      JobPath(name_space, name),
-      JsonObject{{"metadata",
-                  JsonObject{{"annotations", JsonObject{{"trainyard.dev/stopped-by", by}}}}}}));
-  return {};
+kube::Request StopRequest(const std::string& name_space, const std::string& name,
+                          const std::string& by) {
+  const JsonObject annotations{{"trainyard.dev/stopped-by", by}};
+  return {.method = "PATCH",
+          .path = JobPath(name_space, name),
+          .content_type = "application/merge-patch+json",
+          .body = base::CompactJson(
+              JsonObject{{"metadata", JsonObject{{"annotations", annotations}}}})};
 }
 
 std::string TypedAgain(const Args& args) {

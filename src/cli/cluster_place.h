@@ -19,13 +19,15 @@ Kept KeptThere(const api::Job& job, const std::string& again);
 // " --on kubernetes -n team": what was typed and must be typed again, or nothing.
 std::string TypedAgain(const Args& args);
 
+// When an event of the cluster was last seen, whichever way it says so.
+std::string TimeOfEvent(const base::Json& event);
 // What happened to an object, oldest first: objects with time, type, reason and message.
 base::Result<std::vector<base::Json>> EventsOf(Cluster& cluster, const std::string& name_space,
                                                const std::string& name, const std::string& uid);
 
-// Patches that say what a person wishes of a job (core/wishes.h).
-base::Result<> WishStop(Cluster& cluster, Store store, const std::string& name_space,
-                        const std::string& name, const std::string& by);
+// Asks whoever keeps a job to end it (core/wishes.h).
+kube::Request StopRequest(const std::string& name_space, const std::string& name,
+                          const std::string& by);
 
 // How a job that is there is kept.
 base::Result<Store> StoreOf(Cluster& cluster, const std::string& name_space,

@@ -15,6 +15,7 @@
 #include "cli/header.h"
 #include "cli/keeper.h"
 #include "cli/made.h"
+#include "cli/queue.h"
 #include "cli/refuse.h"
 #include "io/terminal.h"
 #include "kube/api.h"
@@ -222,6 +223,11 @@ int ResumeOnCluster(const Args& args, const std::string& context) {
   if (!api::Has(now.status, "Failed") && !now.spec.run_policy.suspend)
     return Refuse(
         fmt::format("{} is running already: trainyard logs -f {}{}", name, name, TypedAgain(args)));
+  if (const auto queued = WhyQueued(*cluster, now))
+    return Refuse(fmt::format(
+        "{} waits in queue {}, and resume would bypass it: {}; {}; to run it without the queue: "
+        "kubectl -n {} label tfjob {} kueue.x-k8s.io/queue-name-, then trainyard resume {}{}",
+        name, QueueOf(now), queued->what, queued->fix, space, name, name, TypedAgain(args)));
   const bool elasticdl = now.extensions.dialect == api::Dialect::kElasticDl;
   if (elasticdl && api::IsTerminal(now.status))
     return Refuse(name +

@@ -31,19 +31,21 @@ std::vector<std::string> Command(bool ours, const std::string& model) {
           "--model_base_path=" + path};
 }
 
+// `model` is what the model is called.
 Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string& name_space,
-                           const std::string& job) {
+                           const std::string& job, const std::string& model) {
   const bool ours =
       TRY(args.OneOf("server", "tensorflow", {"tensorflow", "trainyard"})) == "trainyard";
   const KeptOutput output = TRY(OutputThere(cluster, args, name_space, job));
   if (!output.url.empty())
     return Invalid(fmt::format("the output of {} is in an object store: serve {} from there", job,
                                output.url));
-  const std::string model = args.Get("name", job);
   BesideWish out{
       .name = job + "-serve",
       .name_space = name_space,
       .what = "the server of " + model,
+      // Our own server is what the cure for the other names.
+      .kind = ours ? PodKind::kReader : PodKind::kServer,
       .image = args.Get("image", ours ? kOurImage : kOfficialImage),
       .command = Command(ours, model),
       .ports = {{.name = "grpc",
@@ -56,11 +58,12 @@ Result<BesideWish> WishFor(Cluster& cluster, const Args& args, const std::string
       .ready_path = "/v1/models/" + model + "/metadata",
       .ingress = args.Get("ingress")};
   const std::string below = args.Get("path");
+  const std::string folder = output.path.empty() ? "output" : output.path + "/output";
   out.volumes.push_back(ClaimVolume("output", output.claim));
   out.mounts.push_back(
       JsonObject{{"name", "output"},
                  {"mountPath", kMount},
-                 {"subPath", (output.path.empty() ? "output" : output.path + "/output") +
+                 {"subPath", (output.plain ? output.path : folder) +
                                  (below.empty() ? "" : "/" + below)},
                  {"readOnly", true}});
   // It goes with its job, should it stay longer than we do.
@@ -100,16 +103,17 @@ int ServeThere(const Args& args, const std::string& context) {
     if (!latest) return Fail(latest.error());
     job = latest->job->name();
   }
-  auto wish = WishFor(*cluster, args, cluster->NamespaceOf(args), job);
-  // A sweep stands for its best trial.
+  const std::string model = args.Get("name", job);
+  auto wish = WishFor(*cluster, args, cluster->NamespaceOf(args), job, model);
+  // A sweep stands for its best trial, which is served under the name of the sweep.
   const bool no_job = !wish && wish.error().kind() == base::ErrorKind::kNotFound;
   if (const auto best = no_job ? BestJobOf(args.name_space(), job) : std::nullopt)
-    wish = WishFor(*cluster, args, best->name_space, best->name);
+    wish = WishFor(*cluster, args, best->name_space, best->name, model);
   if (!wish) return Fail(cluster->Explain(wish.error()));
   CatchInterrupts();
   auto done = Reach(
       *cluster, *wish, args.Has("detach") ? Stay::kDetached : Stay::kUntilCtrlC,
-      [&](const std::vector<int>& local) { Tell(args, *wish, args.Get("name", job), local); });
+      [&](const std::vector<int>& local) { Tell(args, *wish, model, local); });
   if (done) return 0;
   const int status = Fail(cluster->Explain(done.error()));
   return Interrupted() ? 128 + Interrupted() : status;

@@ -2,6 +2,8 @@
 // makes the rest.
 #include <fmt/core.h>
 
+#include "backend/cluster/master_objects.h"
+#include "base/strings.h"
 #include "cli/cluster.h"
 #include "cli/elasticdl_command.h"
 #include "cli/elasticdl_master.h"
@@ -36,6 +38,42 @@ Result<> CheckNameIsFree(const Cluster& cluster, const api::Job& job) {
                   job.metadata.name, pod, job.metadata.name_space));
 }
 
+// Whom the master's pod is: as --cluster_spec or the pod says, else "default".
+std::string AccountOf(const EdlJob& job) {
+  for (const Json& object : EdlObjects(job)) {
+    if (base::StringOr(object, "kind") != "Pod") continue;
+    const std::string account = base::StringOr(base::At(object, "spec"), "serviceAccountName");
+    return account.empty() ? "default" : account;
+  }
+  return "default";
+}
+
+// What the master needs must be allowed to its service account: without it, it would wait for ever.
+// Not everybody may ask; then `trainyard why` tells what the master waits for.
+Result<> CheckMasterRights(const Cluster& cluster, const EdlJob& job) {
+  const std::string& name_space = job.job.metadata.name_space;
+  const std::string account = AccountOf(job);
+  std::string missing;
+  for (const auto& right : backend::cluster::MasterRights(false)) {
+    std::vector<std::string> verbs;
+    for (const std::string& verb : right.verbs) {
+      const auto may = cluster.AccountMay(account, verb, right.group, right.resource, name_space);
+      if (!may && may.error().kind() == ErrorKind::kForbidden) return {};
+      if (!TRY(Result<bool>(may))) verbs.push_back(verb);
+    }
+    if (verbs.empty()) continue;
+    missing += fmt::format("{}{{apiGroups: [\"{}\"], resources: [{}], verbs: [{}]}}",
+                           missing.empty() ? "" : ", ", right.group, right.resource,
+                           base::Join(verbs, ", "));
+  }
+  if (missing.empty()) return {};
+  return std::unexpected(Error(
+      ErrorKind::kForbidden,
+      fmt::format("the service account {} of namespace {} may not do what the master needs: add to "
+                  "the rules of its Role: {}",
+                  account, name_space, missing)));
+}
+
 // All of it, or nothing.
 Result<> Make(const Cluster& cluster, const EdlJob& job) {
   Made made(cluster.server(), cluster.server());
@@ -59,6 +97,7 @@ int TrainThere(const EdlJob& job, const EdlArgs& args, const std::string& contex
     fmt::print(stderr, "trainyard: warning: {}\n", warning);
   CatchInterrupts();
   auto made = CheckNameIsFree(*cluster, job.job);
+  if (made) made = CheckMasterRights(*cluster, job);
   if (made) made = Make(*cluster, job);
   if (!made) {
     const int status = Fail(cluster->Explain(made.error()));

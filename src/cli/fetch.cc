@@ -15,8 +15,10 @@
 #include "cli/made.h"
 #include "cli/object.h"
 #include "cli/place.h"
+#include "cli/pod_troubles.h"
 #include "cli/progress_line.h"
 #include "cli/refuse.h"
+#include "cli/wait_for.h"
 #include "io/clock.h"
 #include "io/files.h"
 #include "io/unpack.h"
@@ -61,21 +63,18 @@ Json FetchPod(const KeptOutput& source, const std::string& name) {
 }
 
 Result<> WaitUntilRunning(Cluster& cluster, const std::string& path) {
-  ProgressLine line;
-  const base::Time until = io::Now() + kStartsWithin;
-  while (true) {
-    const Json pod = TRY(cluster.client().Get(path));
+  Json pod;
+  const auto runs = [&] -> Result<bool> {
+    pod = TRY(cluster.client().Get(path));
     const std::string phase = base::StringOr(At(pod, "status"), "phase");
-    if (phase == "Running") return {};
-    const std::string trouble = StartTrouble(pod);
-    if (phase == "Failed" || phase == "Succeeded" || io::Now() >= until) {
-      return std::unexpected(Error(
-          ErrorKind::kUnavailable,
-          "the pod that reads the claim does not start" + (trouble.empty() ? "" : ": " + trouble)));
-    }
-    line.Show("waiting for a pod that reads the claim" + (trouble.empty() ? "" : ": " + trouble));
-    cluster.server().Poll(100ms);
-  }
+    if (phase == "Failed" || phase == "Succeeded")
+      return std::unexpected(Error(ErrorKind::kUnavailable, "the pod that reads the claim ended"));
+    return phase == "Running";
+  };
+  return WaitFor(cluster, "a pod that reads the claim", io::Now() + kStartsWithin, runs, [&] {
+    return StartTrouble(pod, WarningsAboutPods(cluster, Metadata(pod, "namespace")),
+                        PodKind::kReader);
+  });
 }
 
 // Returns the paths that were not sent (send_files.py).

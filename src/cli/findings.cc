@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/core.h>
 
+#include "backend/cluster/objects.h"
 #include "backend/local/replica.h"
 #include "base/strings.h"
 #include "core/verdict.h"
+#include "kube/api.h"
 
 namespace cli {
 namespace {
@@ -19,6 +22,47 @@ struct Rule {
   std::string_view reason;   // empty: any
   std::string_view message;  // a part of it; empty: any
   std::string_view fix;
+};
+
+// What is special about pods that are no replicas comes before what is said of all.
+constexpr Rule kMasterRules[] = {
+    {"ErrImagePull", "", "name the image of the master with --master-image"},
+    {"ImagePullBackOff", "", "name the image of the master with --master-image"},
+    {"InvalidImageName", "", "correct --master-image"},
+    {"ErrImageNeverPull", "", "load the image into the nodes, or name another with --master-image"},
+    {"Unschedulable", "Insufficient", "wait until there is room: kubectl describe nodes"},
+};
+constexpr Rule kOperatorRules[] = {
+    {"ErrImagePull", "",
+     "push Trainyard's image to a registry that the nodes reach and name it: trainyard install "
+     "--image REGISTRY/trainyard:TAG"},
+    {"ImagePullBackOff", "",
+     "push Trainyard's image to a registry that the nodes reach and name it: trainyard install "
+     "--image REGISTRY/trainyard:TAG"},
+    {"InvalidImageName", "", "correct the name: trainyard install --image IMAGE"},
+    {"ErrImageNeverPull", "",
+     "load the image into the nodes, or name another: trainyard install --image IMAGE"},
+    {"Unschedulable", "Insufficient", "wait until there is room: kubectl describe nodes"},
+    {"Unschedulable", "taint", "remove the taint from a node, or add a node without it"},
+    {"", "violates PodSecurity",
+     "install into a namespace that admits it: trainyard install -n NAMESPACE"},
+};
+constexpr Rule kServerRules[] = {
+    {"ErrImagePull", "",
+     "name an image that the nodes reach with --image, or use --server trainyard"},
+    {"ImagePullBackOff", "",
+     "name an image that the nodes reach with --image, or use --server trainyard"},
+    {"InvalidImageName", "", "correct --image"},
+    {"ErrImageNeverPull", "",
+     "load the image into the nodes, name another with --image, or use --server trainyard"},
+    {"Unschedulable", "Insufficient", "wait until there is room: kubectl describe nodes"},
+};
+constexpr Rule kReaderRules[] = {
+    {"ErrImagePull", "", "name an image that the nodes reach with --image"},
+    {"ImagePullBackOff", "", "name an image that the nodes reach with --image"},
+    {"InvalidImageName", "", "correct --image"},
+    {"ErrImageNeverPull", "", "load the image into the nodes, or name another with --image"},
+    {"Unschedulable", "Insufficient", "wait until there is room: kubectl describe nodes"},
 };
 
 // The first that fits counts.
@@ -45,6 +89,17 @@ constexpr Rule kRules[] = {
     {"CreateContainerConfigError", "", "make what it names, in the namespace of the job"},
     {"NodeNotReady", "",
      "bring the node back; if it is gone for good, kubectl delete node NODE lets the job go on"},
+    {"FailedMount", "helper program",
+     "install the client of that file system on the nodes (nfs-common for NFS)"},
+    {"FailedMount", "-t nfs",
+     "check that the NFS server runs, that the volume names its address and path, and that the "
+     "nodes reach it"},
+    {"FailedMount", "not found", "make what it names, in the namespace of the job"},
+    {"FailedMount", "", "check the server and the path of the volume: kubectl describe pv"},
+    {"FailedAttachVolume", "Multi-Attach",
+     "another node has the volume: use a claim that is ReadWriteMany"},
+    {"FailedAttachVolume", "", "kubectl describe pv tells what the volume is"},
+    {"FailedCreatePodSandBox", "", "the network of the node does not work: kubectl describe node"},
     {"", "exceeded quota",
      "ask for less, delete what is not needed any more, or have the quota raised: kubectl describe "
      "quota"},
@@ -53,6 +108,31 @@ constexpr Rule kRules[] = {
     {"", "admission webhook", "the webhook says what it wants: change the pods with --pod-file"},
     {"", "is forbidden", "ask for the right that it names: trainyard doctor lists what is missing"},
 };
+
+std::span<const Rule> RulesFor(PodKind kind) {
+  switch (kind) {
+    case PodKind::kReplica:
+      return {};
+    case PodKind::kMaster:
+      return kMasterRules;
+    case PodKind::kOperator:
+      return kOperatorRules;
+    case PodKind::kServer:
+      return kServerRules;
+    case PodKind::kReader:
+      return kReaderRules;
+  }
+  return {};
+}
+
+const Rule* Matching(std::span<const Rule> rules, const std::string& reason,
+                     const std::string& message) {
+  const auto rule = std::ranges::find_if(rules, [&](const Rule& one) {
+    return (one.reason.empty() || one.reason == reason) &&
+           message.find(one.message) != std::string::npos;
+  });
+  return rule == rules.end() ? nullptr : &*rule;
+}
 
 std::string Names(const std::vector<ReplicaId>& ids) {
   std::vector<std::string> out;
@@ -89,23 +169,100 @@ std::optional<Trouble> LostContact(const std::vector<const Pod*>& pods) {
       ""};
 }
 
-}  // namespace
-
-std::string FixFor(const std::string& reason, const std::string& message) {
-  for (const Rule& rule : kRules) {
-    if ((rule.reason.empty() || rule.reason == reason) &&
-        message.find(rule.message) != std::string::npos) {
-      return std::string(rule.fix);
-    }
-  }
-  return "";
+// A pod that a node has and that does not start, without a word about it in its status: the kubelet
+// tells in events what it tries to do.
+bool MayBeInEvents(const Pod& pod) {
+  return pod.trouble.empty() && !pod.node.empty() && !pod.replica.deleting &&
+         pod.replica.phase == core::Phase::kPending && !core::HasEnded(pod.replica);
 }
 
-std::vector<Trouble> TroublesOf(const std::vector<const Pod*>& pods) {
+// The kubelet follows a failed mount with one event that says what failed, and others that only
+// say that it waits.
+const Warning* LatestAbout(const std::string& uid, const std::vector<Warning>& warnings) {
+  const Warning* vague = nullptr;
+  for (auto one = warnings.rbegin(); one != warnings.rend(); ++one) {
+    if (one->uid != uid || one->reason == "FailedScheduling") continue;
+    if (!one->message.starts_with("Unable to attach or mount")) return &*one;
+    if (!vague) vague = &*one;
+  }
+  return vague;
+}
+
+// The status with which a container of the pod ended, or ends each time that it is started.
+std::optional<int64_t> FailedExit(const base::Json& pod) {
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    const base::Json& statuses = base::At(base::At(pod, "status"), list);
+    if (!statuses.is_array()) continue;
+    for (const base::Json& one : statuses.get_array()) {
+      const bool waits = base::At(base::At(one, "state"), "waiting").is_object();
+      const base::Json& ended =
+          base::At(base::At(one, waits ? "lastState" : "state"), "terminated");
+      const int64_t code = base::IntOr(ended, "exitCode", 0);
+      if (code != 0) return code;
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether an event is about the creation of a pod or service of this name.
+bool IsAbout(const std::string& message, const std::string& name) {
+  return message.contains("\"" + name + "\"") || message.ends_with(": " + name);
+}
+
+}  // namespace
+
+std::string FixFor(const std::string& reason, const std::string& message, PodKind kind) {
+  const Rule* rule = Matching(RulesFor(kind), reason, message);
+  if (!rule) rule = Matching(kRules, reason, message);
+  return rule ? std::string(rule->fix) : "";
+}
+
+std::optional<Trouble> StartTrouble(const base::Json& pod, const std::vector<Warning>& warnings,
+                                    PodKind kind) {
+  const Pod read = backend::cluster::ReadTroubled(pod);
+  const std::string logs =
+      fmt::format("kubectl -n {} logs {}", read.key.name_space, read.key.name);
+  if (const auto code = FailedExit(pod)) {
+    const std::string how = fmt::format("it exits with status {}", *code);
+    return Trouble{read.trouble.empty() ? how : read.trouble + ": " + how,
+                   logs + (read.trouble.empty() ? "" : " --previous") + " tells why"};
+  }
+  std::string reason = read.trouble, words = InItsWords(read.trouble_message);
+  if (reason.empty() && base::StringOr(base::At(pod, "status"), "phase") == "Pending") {
+    if (const Warning* warning = LatestAbout(read.uid, warnings)) {
+      reason = warning->reason;
+      words = base::OneLine(warning->message, 400);
+    }
+  }
+  if (reason.empty()) return std::nullopt;
+  return Trouble{reason + (words.empty() ? "" : ": " + words), FixFor(reason, words, kind)};
+}
+
+bool IsAboutTheImage(const Trouble& trouble) {
+  constexpr std::string_view kReasons[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
+                                           "ErrImageNeverPull"};
+  return std::ranges::any_of(
+      kReasons, [&](std::string_view reason) { return trouble.what.starts_with(reason); });
+}
+
+std::string InOneLine(const Trouble& trouble) {
+  return trouble.what + (trouble.fix.empty() ? "" : "; " + trouble.fix);
+}
+
+bool NeedsWarnings(const std::vector<const Pod*>& pods) {
+  return std::ranges::any_of(pods, [](const Pod* pod) { return MayBeInEvents(*pod); });
+}
+
+std::vector<Trouble> TroublesOf(const std::vector<const Pod*>& pods,
+                                const std::vector<Warning>& warnings) {
   std::map<std::pair<std::string, std::string>, std::vector<ReplicaId>> by_kind;
   for (const Pod* pod : pods) {
-    if (!pod->trouble.empty())
+    if (!pod->trouble.empty()) {
       by_kind[{pod->trouble, InItsWords(pod->trouble_message)}].push_back(pod->replica.id);
+    } else if (const Warning* warning =
+                   MayBeInEvents(*pod) ? LatestAbout(pod->uid, warnings) : nullptr) {
+      by_kind[{warning->reason, base::OneLine(warning->message, 400)}].push_back(pod->replica.id);
+    }
   }
   std::vector<Trouble> out;
   for (const auto& [kind, ids] : by_kind) {
@@ -128,18 +285,38 @@ std::vector<ReplicaId> MissingOf(const api::Job& job, const std::vector<const Po
   return missing;
 }
 
+// A rejection holds for as long as a pod that it may be about is missing. Pods are created
+// together, so those that were created since say nothing of the others.
 std::vector<Trouble> Refusals(const api::Job& job, const std::vector<const Pod*>& pods,
                               const std::vector<base::Json>& events) {
-  const std::vector<ReplicaId> missing = MissingOf(job, pods);
-  if (missing.empty()) return {};
-  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+  std::vector<ReplicaId> missing = MissingOf(job, pods);
+  const std::string ours = "\"" + job.metadata.name + "-";
+  for (auto event = events.rbegin(); event != events.rend() && !missing.empty(); ++event) {
     const std::string reason = base::StringOr(*event, "reason");
-    if (reason == "SuccessfulCreatePod") return {};  // whatever was refused before it is over
+    const std::string message = base::StringOr(*event, "message");
+    const auto is_about = [&](ReplicaId id) {
+      return IsAbout(message, backend::cluster::ReplicaName(job, id));
+    };
+    // It was created after all that was rejected before, and is missing for another reason.
+    if (reason == "SuccessfulCreatePod") std::erase_if(missing, is_about);
     if (reason != "FailedCreatePod" && reason != "FailedCreateService") continue;
-    const std::string words = base::OneLine(base::StringOr(*event, "message"), 400);
+    // One that names a pod which is there is over.
+    if (message.contains(ours) && std::ranges::none_of(missing, is_about)) continue;
+    const std::string words = base::OneLine(message, 400);
     return {{fmt::format("{} cannot be made: {}", Names(missing), words), FixFor(reason, words)}};
   }
   return {};
+}
+
+std::vector<Trouble> EndedServers(const api::Job& job) {
+  std::vector<ReplicaId> ended;
+  for (ReplicaId id : job.status.completed)
+    if (id.role == api::Role::kPs) ended.push_back(id);
+  if (ended.empty() || api::IsTerminal(job.status)) return {};
+  return {{fmt::format("{} {} ended with exit status 0, and the others wait for {}", Names(ended),
+                       ended.size() == 1 ? "has" : "have", ended.size() == 1 ? "it" : "them"),
+           "a parameter server must stay until the job ends: where TF_CONFIG says ps, the script "
+           "calls tf.distribute.Server(…).join(), in TensorFlow 1 tf.train.Server(…).join()"}};
 }
 
 }  // namespace cli

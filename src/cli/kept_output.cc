@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include "api/tfjob.h"
-#include "cli/findings.h"
-#include "cli/object.h"
 #include "cli/place.h"
 #include "kube/api.h"
 
@@ -19,11 +17,6 @@ using base::Result;
 
 constexpr std::string_view kFallbackImage = "tensorflow/tensorflow:2.15.0";
 
-std::string Told(const std::string& reason, const std::string& words) {
-  const std::string fix = FixFor(reason, words);
-  return reason + ": " + words + (fix.empty() ? "" : "; " + fix);
-}
-
 }  // namespace
 
 Result<KeptOutput> OutputThere(Cluster& cluster, const Args& args, const std::string& name_space,
@@ -35,6 +28,12 @@ Result<KeptOutput> OutputThere(Cluster& cluster, const Args& args, const std::st
   if (job) {
     const Standing standing = TRY((*job)->Look());
     where = standing.job.extensions.output;
+    out.plain = standing.job.extensions.dialect == api::Dialect::kTfSpawner;
+    if (where.empty() && out.plain)
+      return base::Invalid(
+          fmt::format("the pods of {} have no claim, and what they write goes with them: give "
+                      "tf-spawner a --pod-file with a persistentVolumeClaim",
+                      name));
     if (where.empty())
       return base::Invalid(
           fmt::format("{} keeps no output: it was run with --output none, or its "
@@ -76,21 +75,6 @@ JsonObject ReaderPod(JsonObject container, JsonArray volumes) {
 JsonObject ClaimVolume(const std::string& name, const std::string& claim) {
   return {{"name", name},
           {"persistentVolumeClaim", JsonObject{{"claimName", claim}, {"readOnly", true}}}};
-}
-
-std::string StartTrouble(const Json& pod) {
-  const Json& status = At(pod, "status");
-  for (const Json& condition : ListAt(status, "conditions")) {
-    if (base::StringOr(condition, "reason") == "Unschedulable")
-      return Told("Unschedulable", base::StringOr(condition, "message"));
-  }
-  for (const Json& container : ListAt(status, "containerStatuses")) {
-    const Json& waiting = At(At(container, "state"), "waiting");
-    const std::string reason = base::StringOr(waiting, "reason");
-    if (!reason.empty() && reason != "ContainerCreating")
-      return Told(reason, base::StringOr(waiting, "message"));
-  }
-  return "";
 }
 
 }  // namespace cli

@@ -17,6 +17,7 @@ struct KeptOutput {
   std::string url;          // of an object store; empty: on a claim
   std::string claim, path;  // the path within the claim
   std::string image;        // that the job ran in, or --image
+  bool plain = false;       // the job arranges the claim as it likes, not in our folders
 };
 
 // Of a job, or of one that is gone the claim that was made for it.
@@ -27,9 +28,5 @@ base::Result<KeptOutput> OutputThere(Cluster& cluster, const Args& args,
 // "restricted".
 base::JsonObject ReaderPod(base::JsonObject container, base::JsonArray volumes);
 base::JsonObject ClaimVolume(const std::string& name, const std::string& claim);
-
-// What keeps a pod from starting, in its own words and with the fix; empty: nothing that will not
-// pass.
-std::string StartTrouble(const base::Json& pod);
 
 }  // namespace cli

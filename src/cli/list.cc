@@ -18,6 +18,9 @@
 namespace cli {
 namespace {
 
+// The state of a job that its queue holds back.
+constexpr const char* kQueued = "Queued";
+
 struct Row {
   std::string space, name, state, replicas, progress, restarts, age, note;
 };
@@ -36,7 +39,7 @@ Row RowOf(const Listing& job, base::Time now) {
   const api::JobStatus& status = job.status;
   Row row{.space = job.name_space,
           .name = job.name,
-          .state = StateWord(status, job.alive),
+          .state = job.queue.empty() ? StateWord(status, job.alive) : kQueued,
           .replicas = Ready(status)};
   if (status.progress.percent) row.progress = fmt::format("{:.0f}%", *status.progress.percent);
   row.restarts = std::to_string(status.restarts + status.disruptions);
@@ -44,6 +47,7 @@ Row RowOf(const Listing& job, base::Time now) {
   // A failure is told by its cause, not by the word alone.
   if (status.verdict && status.verdict->result != "succeeded") row.note = status.verdict->cause;
   if (row.state == "Interrupted") row.note = "its supervisor is gone: trainyard resume " + job.name;
+  if (row.note.empty()) row.note = job.waits_for;
   if (row.note.empty()) {
     if (status.shards && status.shards->records_total > 0) {
       const int64_t done = status.shards->records_total - status.shards->records_left;
@@ -69,7 +73,8 @@ int PsCommand(const Args& args) {
     for (const Listing& job : *jobs) {
       out.push_back(base::JsonObject{{"namespace", job.name_space},
                                      {"name", job.name},
-                                     {"state", StateWord(job.status, job.alive)},
+                                     {"state", RowOf(job, io::Now()).state},
+                                     {"waitsFor", job.waits_for},
                                      {"status", api::EncodeStatus(job.status)}});
     }
     fmt::print("{}", base::IndentedJson(out));
@@ -150,11 +155,15 @@ std::string History(const api::JobStatus& status) {
   return text;
 }
 
+std::string StateOf(const Standing& standing) {
+  return standing.queue.empty() ? StateWord(standing.job.status, standing.alive) : kQueued;
+}
+
 int WhyInJson(const PlacedJob& job, const Standing& standing,
               const std::vector<Trouble>& troubles) {
   base::JsonObject status = api::EncodeStatus(standing.job.status).get_object();
   base::JsonObject answer{{"job", job.name()},
-                          {"state", StateWord(standing.job.status, standing.alive)}};
+                          {"state", StateOf(standing)}};
   for (const char* key : {"verdict", "incidents", "restarts", "disruptions"}) {
     if (status.contains(key)) answer[key] = status[key];
   }
@@ -177,7 +186,7 @@ int WhyCommand(const Args& args) {
   if (!troubles) return Fail(troubles.error());
   if (args.json()) return WhyInJson(*found->job, *standing, *troubles);
   const api::JobStatus& status = standing->job.status;
-  const std::string state = StateWord(status, standing->alive);
+  const std::string state = StateOf(*standing);
   std::string text;
   if (status.verdict || state == "Suspended") {
     text = Ending(standing->job, found->job->WhatIsKept(standing->job), io::TerminalOf(1));

@@ -15,6 +15,12 @@ using base::Result;
 
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr size_t kAtOnce = 32;
+constexpr base::Duration kAnswersWithin = 30s;
+constexpr base::Duration kBetweenLooks = 50ms;
+
 std::string NewWriter() {
   std::random_device random;
   return fmt::format("trainyard-{:08x}{:08x}", random(), random());
@@ -32,7 +38,10 @@ bool IsBy(const std::string& writer, const Json& object) {
 }  // namespace
 
 Made::Made(kube::Server& server, kube::Transport& door)
-    : writer_(NewWriter()), client_(server, door, [] { return false; }) {}
+    : writer_(NewWriter()),
+      server_(server),
+      door_(door),
+      client_(server, door, [] { return false; }) {}
 
 Made::~Made() {
   if (auto undone = TakeBack(); !undone)
@@ -56,6 +65,45 @@ Result<Json> Made::Create(const std::string& path, const Json& object) {
   if (!there || !IsBy(writer_, *there)) return made;
   Note(path, *there);
   return taken ? there : made;
+}
+
+Result<> Made::CreateAll(const std::vector<New>& objects,
+                         const std::function<bool(size_t made)>& go_on) {
+  size_t next = 0, under_way = 0, made = 0;
+  std::vector<const New*> again;  // what was not made, or of which nobody knows
+  bool stopped = false;
+  const auto send = [&](const New& one) {
+    ++under_way;
+    door_.Send({.method = "POST",
+                .path = kube::WithQuery(one.path, {{"fieldManager", writer_}}),
+                .content_type = "application/json",
+                .body = base::CompactJson(one.object)},
+               kAnswersWithin, [&](Result<kube::Response> answer) {
+                 --under_way;
+                 const bool good = answer && !kube::ErrorOf(*answer);
+                 const auto object = good ? base::ParseJson(answer->body) : base::Invalid("");
+                 if (object) {
+                   Note(one.path, *object);
+                   ++made;
+                 } else {
+                   again.push_back(&one);
+                 }
+               });
+  };
+  while (under_way > 0 || (next < objects.size() && !stopped && again.empty())) {
+    while (next < objects.size() && under_way < kAtOnce && !stopped && again.empty())
+      send(objects[next++]);
+    server_.Poll(kBetweenLooks);
+    stopped |= !go_on(made);
+  }
+  if (stopped) return std::unexpected(base::Error(ErrorKind::kUnavailable, "interrupted"));
+  // One by one, with what can be done about each: a lost answer, a server that is busy.
+  for (const New* one : again) TRY(Create(one->path, one->object));
+  for (; next < objects.size(); ++next) {
+    if (!go_on(next)) return std::unexpected(base::Error(ErrorKind::kUnavailable, "interrupted"));
+    TRY(Create(objects[next].path, objects[next].object));
+  }
+  return {};
 }
 
 Result<> Made::TakeBack() {

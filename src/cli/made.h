@@ -1,6 +1,7 @@
 // What one command makes on a cluster, and takes back if it cannot make all of it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,14 @@ class Made {
   // has the name already is our own, and that is no error. The server keeps who wrote an object
   // (managedFields), and each Made writes under a name of its own.
   base::Result<base::Json> Create(const std::string& path, const base::Json& object);
+  // The same for many, several at a time. `go_on` gets the number made so far and says whether to
+  // go on; if not, the requests under way are finished, and the error is kUnavailable.
+  struct New {
+    std::string path;
+    base::Json object;
+  };
+  base::Result<> CreateAll(const std::vector<New>& objects,
+                           const std::function<bool(size_t made)>& go_on);
   // What has been made stays.
   void Keep() { objects_.clear(); }
   // The last made goes first; what is gone already is fine. The first error, after trying all.
@@ -39,6 +48,8 @@ class Made {
   void Note(const std::string& path, const base::Json& object);
 
   const std::string writer_;
+  kube::Server& server_;
+  kube::Transport& door_;
   kube::Client client_;
   std::vector<Object> objects_;
 };

@@ -32,17 +32,25 @@ Result<api::Values> ParametersOf(const Args& args) {
   return values;
 }
 
+// A generated value may be a password.
+size_t Drawn(size_t below) {
+  std::random_device device;
+  return std::uniform_int_distribution<size_t>(0, below - 1)(device);
+}
+
 }  // namespace
 
 Result<api::Manifest> ManifestFrom(const std::string& text, const Args& args) {
-  const api::Values given = TRY(ParametersOf(args));
-  std::random_device device;  // a generated value may be a password
-  const auto random = [&device](size_t below) {
-    return std::uniform_int_distribution<size_t>(0, below - 1)(device);
-  };
-  api::Manifest manifest = api::ReadManifest(text, given, random);
+  api::Manifest manifest = api::ReadManifest(text, TRY(ParametersOf(args)), Drawn);
   if (manifest.errors.empty()) return manifest;
   return Invalid(api::Describe(manifest.errors, args.Get("file")));
+}
+
+Result<std::optional<api::Objects>> TemplateFrom(const std::string& text, const Args& args) {
+  api::Objects all = api::ReadObjects(text, TRY(ParametersOf(args)), Drawn);
+  if (!all.any_template || all.any_job) return std::nullopt;
+  if (all.errors.empty()) return all;
+  return Invalid(api::Describe(all.errors, args.Get("file")));
 }
 
 std::string NotMadeHere(const std::vector<base::Json>& objects) {

@@ -9,7 +9,8 @@ namespace {
 
 std::vector<Flag> FlagsOf(const Command& command) {
   std::vector<Flag> flags = command.flags;
-  flags.insert(flags.end(), CommonFlags().begin(), CommonFlags().end());
+  const std::vector<Flag>& common = CommonFlags(command.on_cluster);
+  flags.insert(flags.end(), common.begin(), common.end());
   return flags;
 }
 

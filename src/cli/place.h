@@ -21,6 +21,7 @@ struct Standing {
   api::Job job;  // with its status
   // Somebody keeps it, or something of it still runs.
   bool alive = false;
+  std::string queue = {};  // that holds it back; empty: none does
 };
 
 // What a replica uses at the moment.
@@ -94,6 +95,8 @@ class PlacedJob {
   virtual base::Result<> Stop(const std::string& by) = 0;
   // Until nothing of it runs and, unless it is suspended, it has ended; false: not in time.
   virtual base::Result<bool> WaitUntilOver(std::optional<base::Time> until) = 0;
+  // Whether Delete takes a job that still runs; else it is stopped first.
+  virtual bool DeleteEndsIt() const { return false; }
   // Its records, and with `with_output` also what it made. Says what stays.
   virtual base::Result<std::vector<std::string>> Delete(bool with_output) = 0;
 
@@ -107,6 +110,8 @@ struct Listing {
   std::string name;
   api::JobStatus status;
   bool alive = false;
+  std::string queue = {};  // that holds it back; empty: none does
+  std::string waits_for = {};  // why it does not start; empty: it does, or nothing is known
 };
 
 class Place {

@@ -31,7 +31,7 @@ Time TimeOf(std::string_view stamp) {
 kube::LogQuery QueryFor(const Pod& pod, std::optional<int64_t> since_seconds) {
   return {.ns = pod.key.name_space,
           .pod = pod.key.name,
-          .container = std::string(api::kContainerName),
+          .container = pod.container,
           .timestamps = true,
           .since_seconds = since_seconds,
           .uid = pod.uid};

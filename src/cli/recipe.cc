@@ -51,7 +51,8 @@ std::string ZooDockerfile(const ZooRecipe& recipe) {
     packages.push_back("/wheels/" + wheel.substr(wheel.rfind('/') + 1));
     copy(wheel, packages.back());
   }
-  if (packages.empty()) packages = {"elasticai_api"};
+  // The published client imports packaging and does not ask for it.
+  if (packages.empty()) packages = {"elasticai_api", "packaging"};
   if (recipe.python) install(packages);
   if (recipe.python && recipe.requirements) {
     copy(recipe.model_zoo + "/requirements.txt", "/model_zoo/requirements.txt");

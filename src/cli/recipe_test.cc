@@ -43,7 +43,7 @@ TEST(ZooRecipe, OfABaseWithPythonInstallsTheClientOrWheels) {
       "# Written by elasticdl zoo init.\n"
       "FROM python:3.9\n"
       "RUN [\"python3\",\"-m\",\"pip\",\"install\",\"--no-cache-dir\","
-      "\"--extra-index-url=https://i/simple\",\"elasticai_api\"]\n"
+      "\"--extra-index-url=https://i/simple\",\"elasticai_api\",\"packaging\"]\n"
       "COPY [\"./requirements.txt\",\"/model_zoo/requirements.txt\"]\n"
       "RUN [\"python3\",\"-m\",\"pip\",\"install\",\"--no-cache-dir\","
       "\"--extra-index-url=https://i/simple\",\"-r\",\"/model_zoo/requirements.txt\"]\n"

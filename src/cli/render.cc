@@ -8,13 +8,46 @@
 #include "cli/cluster.h"
 #include "cli/cluster_run.h"
 #include "cli/commands.h"
+#include "cli/manifest.h"
 #include "cli/plan.h"
 #include "cli/refuse.h"
+#include "io/files.h"
 #include "io/terminal.h"
 
 namespace cli {
+namespace {
+
+constexpr size_t kMostManifest = size_t{1} << 20;
+
+// The objects of a Template that holds no job, as `oc process` prints them; nothing when -f names
+// anything else. No cluster is needed.
+base::Result<std::optional<std::string>> RenderTemplate(const Args& args) {
+  if (!args.Has("file") || args.Get("file") == "-") return std::nullopt;
+  const auto text = io::ReadFile(args.Get("file"), kMostManifest);
+  if (!text) return std::nullopt;  // whoever reads it as a job says why
+  const auto found = TRY(TemplateFrom(*text, args));
+  if (!found) return std::nullopt;
+  for (const std::string& warning : found->warnings)
+    fmt::print(stderr, "trainyard: warning: {}\n", warning);
+  base::JsonArray items(found->objects.begin(), found->objects.end());
+  if (args.json())
+    return base::IndentedJson(base::JsonObject{
+        {"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(items)}});
+  std::string out;
+  for (const base::Json& object : items)
+    out += (out.empty() ? "" : "---\n") + base::WriteYaml(object);
+  return out;
+}
+
+}  // namespace
 
 int RenderCommand(const Args& args) {
+  auto objects = RenderTemplate(args);
+  if (!objects) return Refuse(objects.error());
+  if (*objects) {
+    io::WriteOut(1, **objects);
+    return 0;
+  }
   auto context = ContextOf(args);
   if (!context) return Refuse(context.error());
   if (*context) return RenderForCluster(args, **context);

@@ -76,15 +76,19 @@ Result<Model> ModelAt(const std::string& given) {
 
 Result<Model> ModelOfJob(const Args& args) {
   auto found = FindLocalJob(args.name_space(), args.operand(0));
-  // A sweep stands for its best trial.
-  if (const auto best = found ? std::nullopt : BestJobOf(args.name_space(), args.operand(0)))
+  // A sweep stands for its best trial, which is served under the name of the sweep.
+  std::string name;
+  if (const auto best = found ? std::nullopt : BestJobOf(args.name_space(), args.operand(0))) {
     found = FindLocalJob(best->name_space, best->name);
+    name = args.operand(0);
+  }
   const LocalJob job = TRY(std::move(found));
   const backend::local::RunFile run = TRY(job.dir.LoadRun());
   const std::string newest = NewestModel(run.output);
   if (newest.empty())
     return Invalid(fmt::format("{} has exported no SavedModel to {}", job.name, run.output));
-  return Model{.path = BaseOf(newest), .name = job.name, .python = run.python};
+  return Model{
+      .path = BaseOf(newest), .name = name.empty() ? job.name : name, .python = run.python};
 }
 
 Result<Model> FindModel(const Args& args) {

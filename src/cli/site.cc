@@ -8,9 +8,9 @@
 #include "backend/cluster/objects.h"
 #include "backend/cluster/pod.h"
 #include "base/duration.h"
-#include "cli/kept_output.h"
+#include "cli/cluster_gone.h"
 #include "cli/object.h"
-#include "cli/progress_line.h"
+#include "cli/pod_troubles.h"
 #include "cli/refuse.h"
 #include "io/clock.h"
 #include "io/terminal.h"
@@ -46,6 +46,21 @@ bool IsReady(const Json& object) {
          base::IntOr(status, "observedGeneration") >=
              base::IntOr(At(object, "metadata"), "generation") &&
          base::IntOr(status, "updatedReplicas") == base::IntOr(status, "replicas");
+}
+
+bool KindHasPods(const Json& object) {
+  const std::string kind = base::StringOr(object, "kind");
+  return kind == "Deployment" || kind == "Job";
+}
+
+// Selects the pods of a Deployment or a Job.
+std::string PodSelector(const Json& object) {
+  std::string selector;
+  const Json& labels = At(At(At(At(object, "spec"), "template"), "metadata"), "labels");
+  for (const auto& [key, value] : labels.is_object() ? labels.get_object() : JsonObject())
+    selector += fmt::format("{}{}={}", selector.empty() ? "" : ",", std::string(key),
+                            std::string(value.as_string()));
+  return selector.empty() ? "job-name=" + Metadata(object, "name") : selector;
 }
 
 }  // namespace
@@ -116,11 +131,15 @@ Result<> Site::PutBack(const Item& item) {
 
 Result<> Site::WaitUntilReady(base::Time until) {
   for (const Item& item : items_) {
-    auto ready = WaitFor(cluster_, Spoken(item.wanted) + " to be ready", until,
-                         [&] -> Result<bool> { return IsReady(TRY(client_.Get(item.path))); });
-    if (!ready)
-      return std::unexpected(
-          Error(ready.error().kind(), ready.error().text() + WhyNotReady(item.wanted)));
+    const Workload workload{.name_space = Metadata(item.wanted, "namespace"),
+                            .selector = PodSelector(item.wanted),
+                            .path = item.path,
+                            .kind = PodKind::kOperator};
+    const bool has_pods = KindHasPods(item.wanted);
+    TRY(WaitFor(
+        cluster_, Spoken(item.wanted) + " to be ready", until,
+        [&] -> Result<bool> { return IsReady(TRY(client_.Get(item.path))); },
+        [&] { return has_pods ? WhyNotRunning(cluster_, workload) : std::nullopt; }));
   }
   return {};
 }
@@ -134,18 +153,7 @@ Result<> Site::ReleasePods() {
       kube::Path("v1", "pods"),
       fmt::format("{}={}", backend::cluster::kOperatorLabel, backend::cluster::kOperatorName)));
   for (const Json& pod : pods) {
-    const auto read = backend::cluster::ReadPod(pod);
-    if (!read || !read->held) continue;
-    JsonArray others;
-    for (const Json& one : ListAt(At(pod, "metadata"), "finalizers")) {
-      if (one != Json(backend::cluster::kFinalizer)) others.push_back(one);
-    }
-    auto released = patient_.Patch(
-        kube::Path("v1", "pods", read->key.name_space, read->key.name),
-        JsonObject{
-            {"metadata", JsonObject{{"uid", read->uid}, {"finalizers", std::move(others)}}}});
-    if (!released && released.error().kind() != ErrorKind::kNotFound)
-      return std::unexpected(released.error());
+    TRY(Release(patient_, pod));
   }
   return {};
 }
@@ -153,36 +161,6 @@ Result<> Site::ReleasePods() {
 Result<JsonArray> Site::OperatorPods(kube::Client& client) {
   return client.List(kube::Path("v1", "pods", wish_.name_space),
                      fmt::format("app.kubernetes.io/name={}", kOperatorDeployment));
-}
-
-// Why the pods of a Deployment or a Job do not start, as far as their own words tell.
-std::string Site::WhyNotReady(const Json& object) {
-  std::string selector;
-  const Json& labels = At(At(At(At(object, "spec"), "template"), "metadata"), "labels");
-  for (const auto& [key, value] : labels.is_object() ? labels.get_object() : JsonObject())
-    selector += fmt::format("{}{}={}", selector.empty() ? "" : ",", std::string(key),
-                            std::string(value.as_string()));
-  if (selector.empty()) selector = "job-name=" + Metadata(object, "name");
-  auto pods = client_.List(kube::Path("v1", "pods", Metadata(object, "namespace")), selector);
-  if (!pods) return "";
-  for (const Json& pod : *pods) {
-    if (const std::string trouble = StartTrouble(pod); !trouble.empty()) return ": " + trouble;
-  }
-  return "";
-}
-
-Result<> WaitFor(Cluster& cluster, const std::string& what, base::Time until,
-                 const std::function<Result<bool>()>& holds) {
-  ProgressLine line;
-  while (!TRY(holds())) {
-    if (Interrupted()) return std::unexpected(StoppedBySignal());
-    if (io::Now() >= until) {
-      return std::unexpected(Error(ErrorKind::kUnavailable, "gave up waiting for " + what));
-    }
-    line.Show("waiting for " + what);
-    cluster.server().Poll(kLookAgain);
-  }
-  return {};
 }
 
 void SayWhere(const Cluster& cluster) {

@@ -2,7 +2,6 @@
 // the way from one to the other, all of it or nothing. For `install`, `uninstall` and `adopt`.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "cli/args.h"
 #include "cli/cluster.h"
 #include "cli/deployment.h"
+#include "cli/wait_for.h"
 
 namespace cli {
 
@@ -45,7 +45,6 @@ class Site {
  private:
   base::Result<> PutBack(const Item& item);
   base::Result<base::JsonArray> OperatorPods(kube::Client& client);
-  std::string WhyNotReady(const base::Json& object);
 
   Cluster& cluster_;
   kube::Client& client_;
@@ -54,11 +53,6 @@ class Site {
   std::vector<Item> items_;
   size_t applied_ = 0;
 };
-
-// Asks until it holds, and shows a person what for. An error: interrupted, out of patience, or what
-// `holds` says.
-base::Result<> WaitFor(Cluster& cluster, const std::string& what, base::Time until,
-                       const std::function<base::Result<bool>()>& holds);
 
 // "on the cluster of context c (https://...):"
 void SayWhere(const Cluster& cluster);

@@ -117,7 +117,7 @@ std::vector<Flag> OperatorFlags() {
   };
 }
 
-// As TF-Spawner has them; --yes is ours.
+// As TF-Spawner has them; --yes and --wait are ours.
 std::vector<Flag> TfSpawnerFlags() {
   return {
       {"delete", 'd', "", "delete what has the tag: -d, -d TAG or -d -t TAG"},
@@ -132,6 +132,7 @@ std::vector<Flag> TfSpawnerFlags() {
       {"env-file", 'e', "ENV_FILE", "KEY=VALUE lines for every worker; they win over all else"},
       {"image", 'i', "IMAGE", "the image of the workers (default: that of the pod template)"},
       {"yes", 'y', "", "delete without asking"},
+      {"wait", 0, "", "wait until the job has ended; the exit status is the job's"},
   };
 }
 
@@ -333,7 +334,9 @@ const std::vector<Command>& Commands() {
         {"timeout", 0, "TIME", "give up after this long, and undo (default 3m)"}},
        0,
        false,
-       InstallCommand},
+       InstallCommand,
+       false,
+       true},
       {"adopt",
        "",
        "take over the live TFJobs of a cluster from Kubeflow's training-operator; no pod restarts",
@@ -344,7 +347,9 @@ const std::vector<Command>& Commands() {
         {"timeout", 0, "TIME", "give up after this long, and undo (default 3m)"}},
        0,
        false,
-       AdoptCommand},
+       AdoptCommand,
+       false,
+       true},
       {"uninstall",
        "",
        "take the operator and the definition of TFJob off a cluster",
@@ -354,7 +359,9 @@ const std::vector<Command>& Commands() {
         {"storage", 0, "KIND", "nfs or hostpath: that storage too, as install made it"}},
        0,
        false,
-       UninstallCommand},
+       UninstallCommand,
+       false,
+       true},
       {"package",
        "DIR",
        "make an image of a directory of code, with docker, podman or buildah",
@@ -366,9 +373,9 @@ const std::vector<Command>& Commands() {
        false,
        PackageCommand},
       {"operator", "", "keep the TFJobs of a cluster: what a Deployment runs", OperatorFlags(), 0,
-       false, OperatorCommand},
+       false, OperatorCommand, false, true},
       {"tf-spawner", "[SCRIPT]", "workers on Kubernetes, by the command line of TF-Spawner",
-       TfSpawnerFlags(), 1, false, TfSpawnerCommand},
+       TfSpawnerFlags(), 1, false, TfSpawnerCommand, false, true},
       {"elasticdl",
        "train | zoo init | zoo build | zoo push",
        "elastic training, by the command line of ElasticDL",
@@ -387,7 +394,9 @@ const std::vector<Command>& Commands() {
         kGangScheduler},
        1,
        false,
-       MasterCommand},
+       MasterCommand,
+       false,
+       true},
       {"completion", "bash|zsh|fish", "print shell completion", {}, 1, false, CompletionCommand},
       {"man", "", "print the manual page", {}, 0, false, ManCommand},
   };

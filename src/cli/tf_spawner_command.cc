@@ -8,9 +8,11 @@
 
 #include "base/env_file.h"
 #include "cli/commands.h"
+#include "cli/ending.h"
 #include "cli/made.h"
 #include "cli/progress_line.h"
 #include "cli/refuse.h"
+#include "cli/spawned.h"
 #include "cli/tf_spawner.h"
 #include "io/files.h"
 #include "io/terminal.h"
@@ -98,16 +100,27 @@ Result<> CheckTagIsFree(const Args& args, const std::string& tag, const Cluster&
 Result<> Make(const Spawn& spawn, const std::string& name_space, Made& made) {
   std::vector<Piece> pieces = PiecesOf(spawn);
   ProgressLine line;
+  // What others rest on comes first, one by one; then all services, then all pods.
+  size_t at = 0;
   Json script;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    Piece& piece = pieces[i];
+  for (; at < pieces.size() && pieces[at].resource != "services"; ++at) {
+    Piece& piece = pieces[at];
     if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
-    line.Show(fmt::format("making {} of {}", i + 1, pieces.size()));
     // Whoever deletes the script, by whatever means, leaves no credentials behind.
     if (piece.resource == "secrets") SetOwner(piece.object, script);
     Json there = TRY_AS(std::string(piece.kind),
                         made.Create(kube::Path("v1", piece.resource, name_space), piece.object));
-    if (i == 0) script = std::move(there);
+    if (at == 0) script = std::move(there);
+  }
+  while (at < pieces.size()) {
+    const size_t first = at;
+    std::vector<Made::New> alike;
+    for (; at < pieces.size() && pieces[at].resource == pieces[first].resource; ++at)
+      alike.push_back({kube::Path("v1", pieces[at].resource, name_space), pieces[at].object});
+    TRY_AS(std::string(pieces[first].kind), made.CreateAll(alike, [&](size_t count) {
+      line.Show(fmt::format("making {} of {}", first + count + 1, pieces.size()));
+      return Interrupted() == 0;
+    }));
   }
   made.Keep();
   return {};
@@ -137,9 +150,26 @@ void Tell(const Args& args, const Spawn& spawn, const std::string& name_space) {
   io::WriteOut(1, fmt::format("generated with label {}\n", label));
   io::WriteOut(
       2, fmt::format("  look    kubectl get pods -l {}{}\n"
-                     "  follow  kubectl logs -f {}{}\n"
+                     "  follow  trainyard logs -f {}{} --on kubernetes\n"
+                     "  wait    trainyard wait {}{} --on kubernetes\n"
                      "  delete  tf-spawner -d -t {}{}\n",
-                     label, where, NameUnder(spawn.tag, WorkerName(0)), where, spawn.tag, where));
+                     label, where, spawn.tag, where, spawn.tag, where, spawn.tag, where));
+}
+
+// Until the job has ended; its exit status.
+int WaitThere(const Args& args, const std::string& tag, Cluster cluster) {
+  const std::string name_space = cluster.NamespaceOf(args);
+  const auto job = OpenSpawned(cluster, name_space, tag, " --on kubernetes" + Where(args));
+  auto over = job->WaitUntilOver(std::nullopt);
+  if (!over) return Failed(cluster, over.error());
+  if (!*over) {
+    fmt::print(stderr, "trainyard: left; {} goes on\n", tag);
+    return kExitInterrupted;
+  }
+  auto standing = job->Look();
+  if (!standing) return Failed(cluster, standing.error());
+  io::WriteOut(2, Ending(standing->job, job->WhatIsKept(standing->job), io::TerminalOf(2)));
+  return ExitStatus(standing->job.status);
 }
 
 int SpawnThere(const Args& args, const std::string& tag, const std::string& context) {
@@ -154,7 +184,7 @@ int SpawnThere(const Args& args, const std::string& tag, const std::string& cont
     return Failed(*cluster, made.error());
   }
   Tell(args, *spawn, name_space);
-  return 0;
+  return args.Has("wait") ? WaitThere(args, tag, *std::move(cluster)) : 0;
 }
 
 }  // namespace

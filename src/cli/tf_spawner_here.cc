@@ -70,9 +70,10 @@ Result<io::Fd> CommandFile(const Args& args) {
 }  // namespace
 
 int SpawnHere(const Args& args, const std::string& tag) {
-  // As there: it returns at once, and nothing is started twice.
+  // As there: it returns at once unless told to wait, and nothing is started twice.
   std::vector<std::string> words = CommonWords(args);
-  for (std::string word : {"--detach", "--restart=Never"}) words.push_back(word);
+  words.push_back("--restart=Never");
+  if (!args.Has("wait")) words.push_back("--detach");
   words.push_back("--name=" + tag);
   for (std::string flag : {"workers", "port", "env-file"}) {
     if (args.Has(flag)) words.push_back(fmt::format("--{}={}", flag, args.Get(flag)));

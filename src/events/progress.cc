@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/strings.h"
+
 namespace events {
 namespace {
 
@@ -13,6 +15,13 @@ constexpr double kSmoothing = 15;  // seconds after which older speed weighs les
 constexpr double kLeastStretch = 0.25;
 constexpr size_t kMaxMetrics = 64;
 constexpr double kLongestEta = 10 * 365.25 * 86400;
+
+// "test accuracy", "Test-Accuracy" and "test_accuracy" are one metric.
+std::string Canonical(std::string_view name) {
+  std::string out = base::Lower(name);
+  std::ranges::replace_if(out, [](char c) { return c == ' ' || c == '-'; }, '_');
+  return out;
+}
 
 }  // namespace
 
@@ -98,7 +107,8 @@ void ProgressTracker::BeginEpoch(const LineProgress& line) {
 
 void ProgressTracker::TakeMetrics(const std::vector<Metric>& metrics) {
   for (const Metric& metric : metrics) {
-    const auto known = std::ranges::find(metrics_, metric.name, &Metric::name);
+    const auto known = std::ranges::find(metrics_, Canonical(metric.name),
+                                         [](const Metric& one) { return Canonical(one.name); });
     if (known != metrics_.end()) {
       known->value = metric.value;
     } else if (metrics_.size() < kMaxMetrics) {

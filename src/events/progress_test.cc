@@ -108,6 +108,11 @@ TEST(ProgressTracker, TakesTheRateThatAnEstimatorTells) {
   EXPECT_EQ(Now(tracker).global_step, 200);
 }
 
+TEST(ProgressTracker, OneMetricInTwoSpellingsIsOne) {
+  const auto tracker = After({"test accuracy: 0.95", "test_accuracy: 0.9612"});
+  EXPECT_EQ(Now(tracker).metrics, (std::vector<Metric>{{"test accuracy", 0.9612}}));
+}
+
 TEST(ProgressTracker, KeepsTheResultThatAScriptPrintsAtItsEnd) {
   const auto tracker = After({"Epoch 1/1", "8/8 - loss: 0.5", "test accuracy: 0.9612"});
   EXPECT_EQ(Now(tracker).metrics, (std::vector<Metric>{{"loss", 0.5}, {"test accuracy", 0.9612}}));

@@ -220,7 +220,7 @@ void Events::Record(const About& about, const std::string& type, const std::stri
     text = Cut("(combined from similar events): " + message, kMostMessage);
     key = kind;
   }
-  if (!s.buckets.FindOrMake(object).Take(now)) {
+  if (!s.buckets.FindOrMake(object + type).Take(now)) {
     ++s.dropped;
     return;
   }

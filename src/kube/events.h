@@ -3,7 +3,8 @@
 // As client-go does it: the same event again raises the count of the first one; the tenth different
 // message of one reason within 10 minutes, and those after it, become one event "(combined from
 // similar events): ..."; after 25 events an object gets one more each 5 minutes. Users of the Go
-// operator see what they are used to.
+// operator see what they are used to. Unlike there, warnings are counted apart: the creation of 100
+// services does not hide that the pods are rejected.
 //
 // A step machine: Record only notes, Advance sends. It never holds anybody up and its memory is
 // bounded: what does not get through, or is too much, is dropped and counted.

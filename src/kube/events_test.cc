@@ -16,13 +16,13 @@ using namespace std::chrono_literals;
 class EventsTest : public ::testing::Test {
  protected:
   void Record(const std::string& message, const std::string& reason = "R",
-              const std::string& name = "job") {
+              const std::string& name = "job", const std::string& type = "Normal") {
     events.Record({.api_version = "kubeflow.org/v1",
                    .kind = "TFJob",
                    .ns = "team-a",
                    .name = name,
                    .uid = "u"},
-                  "Normal", reason, message, now);
+                  type, reason, message, now);
   }
 
   // Sends all there is, answering with success; the requests.
@@ -129,6 +129,14 @@ TEST_F(EventsTest, AnObjectHasTwentyFiveAndThenOneInFiveMinutes) {
   Record("m", "Late");
   Record("m", "Later");
   EXPECT_EQ(Flush().size(), 1u);
+}
+
+TEST_F(EventsTest, AWarningIsToldAfterAnyNumberOfNormalEvents) {
+  for (int i = 0; i < 101; ++i) Record("Created service: s-" + std::to_string(i), "Created");
+  Record("exceeded quota", "FailedCreatePod", "job", "Warning");
+  const auto sent = Flush();
+  ASSERT_FALSE(sent.empty());
+  EXPECT_EQ(base::StringOr(J(sent.back().body), "reason"), "FailedCreatePod");
 }
 
 TEST_F(EventsTest, NoMoreThanToldAreUnderWay) {

@@ -294,3 +294,12 @@ def test_a_volume_lives_as_long_as_its_job(yard):
     yard.run("stop", "edl")
     yard.run("wait", "edl", status=65)
     assert not os.path.exists("/trainyard-test")
+
+
+def test_a_clone_whose_client_was_never_generated_is_refused(yard):
+    """python -m would import it instead of the client that is installed."""
+    client = yard.home / "elasticai_api"
+    (client / "proto").mkdir(parents=True)
+    (client / "__init__.py").touch()
+    told = yard.refused("elasticdl", "train", "--job_name=edl", "--job_command=python -m model_zoo.iris.dnn_estimator", env=HERE)
+    assert "elasticai_api/proto/elasticai_api_pb2.py was never generated" in told

@@ -100,3 +100,42 @@ def test_parameters_that_cannot_be_meant_are_refused(yard, command):
 def test_an_error_in_a_parameter_is_told_where_it_is_used(yard):
     line = yard.refused("run", "-f", yard.script(TEMPLATE, "t.yaml"), *params(JOB_NAME="mine", WORKERS="many"))
     assert 't.yaml:20:21: spec.tfReplicaSpecs.Worker.replicas: must be a whole number, not "many"' in line
+
+
+# The workshop's tf-serving-template: no job among its objects.
+SERVING = """
+apiVersion: v1
+kind: Template
+metadata: {name: tf-serving-template}
+parameters:
+  - {name: APPLICATION_NAME, value: tf-serving, required: true}
+  - {name: BUCKET, required: true}
+objects:
+  - apiVersion: extensions/v1beta1
+    kind: Deployment
+    metadata: {name: "${APPLICATION_NAME}", labels: {app: "${APPLICATION_NAME}"}}
+    spec:
+      template:
+        spec:
+          containers:
+            - {name: mnist, image: "tensorflow/serving:1.12.0",
+               args: [--port=9000, "--model_base_path=s3://${BUCKET}/inception/export"]}
+  - {apiVersion: v1, kind: Service, metadata: {name: "${APPLICATION_NAME}"}, spec: {ports: [{port: 9000}]}}
+"""
+
+
+def test_a_template_without_a_job_is_rendered_as_oc_process_does(yard):
+    template = yard.script(SERVING, "serving.yaml")
+    rendered = json.loads(yard.run("render", "--json", "-f", template, *params(BUCKET="user1")))
+    deployment, service = rendered["items"]
+    assert (deployment["kind"], deployment["metadata"]["name"], service["kind"]) == ("Deployment", "tf-serving", "Service")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert container["args"][1] == "--model_base_path=s3://user1/inception/export"
+    text = yard.run("render", "-f", template, *params(BUCKET="user1", APPLICATION_NAME="other"), env={"TRAINYARD_ON": "kubernetes"})
+    assert text.count("name: other") == 2 and text.count("\n---\n") == 1
+
+
+def test_a_template_without_a_job_needs_its_parameters_too(yard):
+    template = yard.script(SERVING, "serving.yaml")
+    assert "--param BUCKET=VALUE" in yard.refused("render", "-f", template)
+    assert "holds no TFJob" in yard.refused("run", "-f", template, *params(BUCKET="b"))

@@ -30,6 +30,7 @@ struct Pod {
   bool closing = false;  // every container has ended, and its phase will say so in a moment
   int64_t grace = -1;    // seconds it was given to end in; -1: nobody asks it to
   base::Time gone_by;    // if somebody does
+  std::string container{api::kContainerName};  // the one that trains, whose log is the replica's
   std::string node;      // empty: none has it
   // Why it does not start ("ImagePullBackOff", "Unschedulable"), or that its node is silent.
   std::string trouble;
