@@ -153,7 +153,7 @@ def test_two_tags_train_side_by_side_to_the_end_and_go_one_by_one(spawner):
     spawner.write("b.env", "# of the other\n\nGREETING=b\nTOT_WORKERS=99\n")
     assert spawner.run("-e", "a.env", "train.py") == "generated with label training_attempt=tf-spawner\n"
     assert spawner.run("-w", 3, "-p", 2345, "-t", "x", "-e", "b.env", "train.py") == "generated with label training_attempt=x\n"
-    assert "kubectl logs -f x-worker0\n" in spawner.err
+    assert "trainyard logs -f x --on kubernetes\n" in spawner.err
     assert set(spawner.objects()) == expected("tf-spawner", secret=True) | expected("x", workers=3, secret=True)
     assert spawner.log("worker0") == "met a=1 1 of 2\n"
     assert spawner.log("worker1") == "met a=1 0 of 2\n"
