@@ -58,24 +58,30 @@ std::string Deeds::PathOf(Kind kind, const std::string& name_space, const std::s
 
 // ---- Requests
 
-void Deeds::Send(const std::string& name_space, Pacer::Make make, Answer answer) {
-  pacer_.Submit(name_space, std::move(make),
-                [alive = std::weak_ptr(alive_),
-                 answer = std::move(answer)](Result<Response> response) mutable {
-                  if (!alive.expired()) answer(std::move(response));
-                });
+void Deeds::Send(const std::string& name_space, Pacer::Make make, Answer answer,
+                 Priority priority) {
+  pacer_.Submit(
+      name_space, std::move(make),
+      [alive = std::weak_ptr(alive_),
+       answer = std::move(answer)](Result<Response> response) mutable {
+        if (!alive.expired()) answer(std::move(response));
+      },
+      priority);
 }
 
-void Deeds::Ask(const std::string& name_space, Pacer::Make make, Found found, Done done) {
-  Send(name_space, std::move(make),
-       [found = std::move(found), done = std::move(done)](Result<Response> response) {
-         if (!response) return done(response.error());
-         if (auto error = kube::ErrorOf(*response)) return done(std::move(error));
-         auto object = base::ParseJson(response->body);
-         if (!object) return done(std::move(object).error().Context("the answer of the server"));
-         found(&*object);
-         done(std::nullopt);
-       });
+void Deeds::Ask(const std::string& name_space, Pacer::Make make, Found found, Done done,
+                Priority priority) {
+  Send(
+      name_space, std::move(make),
+      [found = std::move(found), done = std::move(done)](Result<Response> response) {
+        if (!response) return done(response.error());
+        if (auto error = kube::ErrorOf(*response)) return done(std::move(error));
+        auto object = base::ParseJson(response->body);
+        if (!object) return done(std::move(object).error().Context("the answer of the server"));
+        found(&*object);
+        done(std::nullopt);
+      },
+      priority);
 }
 
 void Deeds::Learn(Kind kind, const Json& object) {
@@ -117,7 +123,8 @@ void Deeds::Publish(const StoredJob& stored, const api::JobStatus& status, Done 
       [path = JobPath(stored.key, "status"), body = base::CompactJson(patch)] {
         return Request{"PATCH", path, kMergePatch, body};
       },
-      [this](const Json* object) { know_.jobs.Learn(*object); }, std::move(done));
+      [this](const Json* object) { know_.jobs.Learn(*object); }, std::move(done),
+      Priority::kFirst);
 }
 
 void Deeds::DeleteJob(const JobPtr& job, Done done) {
@@ -144,23 +151,28 @@ void Deeds::TryPod(const JobPtr& job, api::Role role, Done done) {
       [](const Json*) {}, std::move(done));
 }
 
-void Deeds::CreatePod(const JobPtr& job, api::ReplicaId id, int32_t attempt, Done done) {
+void Deeds::CreatePod(const JobPtr& job, api::ReplicaId id, int32_t attempt,
+                      CreationsPtr creations, Done done) {
   Create(
       job, Kind::kPod, id, ReplicaName(*job, id),
-      [this, job, id, attempt] { return MakePod(*job, id, attempt, settings_); }, std::move(done));
+      [this, job, id, attempt] { return MakePod(*job, id, attempt, settings_); },
+      std::move(creations), std::move(done));
 }
 
-void Deeds::CreateService(const JobPtr& job, api::ReplicaId id, Done done) {
+void Deeds::CreateService(const JobPtr& job, api::ReplicaId id, CreationsPtr creations,
+                          Done done) {
   Create(
       job, Kind::kService, id, ReplicaName(*job, id), [job, id] { return MakeService(*job, id); },
-      std::move(done));
+      std::move(creations), std::move(done));
 }
 
-void Deeds::EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done) {
+void Deeds::EnsurePodGroup(const JobPtr& job, const PodGroup* there, CreationsPtr creations,
+                           Done done) {
   const Json wanted = MakePodGroup(*job, settings_, there);
   if (!there) {
     return Create(
-        job, Kind::kPodGroup, {}, job->metadata.name, [wanted] { return wanted; }, std::move(done));
+        job, Kind::kPodGroup, {}, job->metadata.name, [wanted] { return wanted; },
+        std::move(creations), std::move(done));
   }
   const Json patch =
       JsonObject{{"metadata", JsonObject{{"uid", there->uid}}}, {"spec", wanted.at("spec")}};
@@ -172,7 +184,7 @@ void Deeds::EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done) 
 }
 
 void Deeds::Create(const JobPtr& job, Kind kind, api::ReplicaId id, const std::string& name,
-                   std::function<Json()> make, Done done) {
+                   std::function<Json()> make, CreationsPtr creations, Done done) {
   const Key key{job->metadata.name_space, name};
   const std::string what = kind == Kind::kPod       ? "Pod"
                            : kind == Kind::kService ? "Service"
@@ -182,16 +194,16 @@ void Deeds::Create(const JobPtr& job, Kind kind, api::ReplicaId id, const std::s
       [path = PathOf(kind, key.name_space), make = std::move(make)] {
         return Request{"POST", path, kJson, base::CompactJson(make())};
       },
-      [this, job, kind, what, name](const Json* object) {
+      [this, kind, what, name, creations](const Json* object) {
         Learn(kind, *object);
-        chronicle_.Tell(*job, {false, "SuccessfulCreate" + what,
-                               fmt::format("Created {}: {}", base::Lower(what), name)});
+        creations->Created(what, name);
       },
-      [this, job, kind, id, what, key, done = std::move(done)](std::optional<Error> error) {
+      [this, job, kind, id, what, key, creations,
+       done = std::move(done)](std::optional<Error> error) {
         if (!error) return done(std::nullopt);
         // Made by us, and the answer was lost; or by another operator; or it is a stranger's.
         if (error->kind() == ErrorKind::kTaken) return LookAt(job, kind, id, key, *error, done);
-        chronicle_.Tell(*job, {true, "FailedCreate" + what, "Error creating: " + error->text()});
+        creations->Refused(what, *error);
         done(std::move(error));
       });
 }

@@ -17,6 +17,7 @@
 #include "api/tfjob.h"
 #include "backend/cluster/chronicle.h"
 #include "backend/cluster/collection.h"
+#include "backend/cluster/creations.h"
 #include "backend/cluster/objects.h"
 #include "backend/cluster/pacer.h"
 #include "backend/cluster/pod.h"
@@ -53,6 +54,7 @@ class Deeds {
  public:
   using JobPtr = std::shared_ptr<const api::Job>;
   using Done = std::function<void(std::optional<base::Error>)>;
+  using CreationsPtr = std::shared_ptr<Creations>;
 
   Deeds(Knowledge knowledge, Pacer& pacer, Chronicle& chronicle, const Settings& settings);
 
@@ -70,10 +72,12 @@ class Deeds {
   // Whether the server would take a pod of this role: kInvalid when it never will.
   void TryPod(const JobPtr& job, api::Role role, Done done);
 
-  void CreatePod(const JobPtr& job, api::ReplicaId id, int32_t attempt, Done done);
-  void CreateService(const JobPtr& job, api::ReplicaId id, Done done);
+  // What the server says of it is noted in `creations`, for events.
+  void CreatePod(const JobPtr& job, api::ReplicaId id, int32_t attempt, CreationsPtr creations,
+                 Done done);
+  void CreateService(const JobPtr& job, api::ReplicaId id, CreationsPtr creations, Done done);
   // Makes the pod group, or makes it as it should be.
-  void EnsurePodGroup(const JobPtr& job, const PodGroup* there, Done done);
+  void EnsurePodGroup(const JobPtr& job, const PodGroup* there, CreationsPtr creations, Done done);
 
   // Makes the master of an elastic job, with all that it needs, unless it is there. kTaken:
   // something of its name is another's.
@@ -99,11 +103,13 @@ class Deeds {
   using Found = std::function<void(const base::Json* object)>;
 
   std::string PathOf(Kind kind, const std::string& name_space, const std::string& name = "") const;
-  void Send(const std::string& name_space, Pacer::Make make, Answer answer);
+  void Send(const std::string& name_space, Pacer::Make make, Answer answer,
+            Priority priority = Priority::kNormal);
   // `found` gets the object of the answer. Errors go to `done`.
-  void Ask(const std::string& name_space, Pacer::Make make, Found found, Done done);
+  void Ask(const std::string& name_space, Pacer::Make make, Found found, Done done,
+           Priority priority = Priority::kNormal);
   void Create(const JobPtr& job, Kind kind, api::ReplicaId id, const std::string& name,
-              std::function<base::Json()> make, Done done);
+              std::function<base::Json()> make, CreationsPtr creations, Done done);
   void LookAt(const JobPtr& job, Kind kind, api::ReplicaId id, const Key& key,
               const base::Error& taken, Done done);
   // `found` gets nothing when there was no such object of that UID; `learn` what has its name then.

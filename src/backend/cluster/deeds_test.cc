@@ -19,6 +19,7 @@ constexpr const char* kConflict = R"({"kind":"Status","code":409,"reason":"Confl
 
 struct DeedsTest : testing::WithDeeds {
   const Deeds::JobPtr job = std::make_shared<const api::Job>(testing::MakeJob());
+  const Deeds::CreationsPtr creations = std::make_shared<Creations>();
   int answers = 0;
   std::optional<base::Error> error;
 
@@ -81,7 +82,7 @@ TEST_F(DeedsTest, AServiceOfAJobBeforeThisOneIsNotTakenForIts) {
   base::Json service = MakeService(before, {api::Role::kWorker, 0});
   service.get_object()["metadata"].get_object()["uid"] = "s-1";
   service.get_object()["metadata"].get_object()["resourceVersion"] = "6";
-  deeds.CreateService(job, {api::Role::kWorker, 0}, Done());
+  deeds.CreateService(job, {api::Role::kWorker, 0}, creations, Done());
   pacer.Advance(kStart);
   transport.Reply(409, R"({"kind":"Status","code":409,"reason":"AlreadyExists"})");
   pacer.Advance(kStart);
@@ -89,6 +90,7 @@ TEST_F(DeedsTest, AServiceOfAJobBeforeThisOneIsNotTakenForIts) {
   EXPECT_EQ(answers, 1);
   EXPECT_TRUE(error) << "so that it is tried again, and no pod starts before";
   EXPECT_TRUE(chronicle.heard.empty());
+  EXPECT_TRUE(creations->TakeEvents().empty());
 }
 
 // As tf-operator made them.
@@ -96,7 +98,7 @@ TEST_F(DeedsTest, AServiceOfTheJobWithOtherLabelsMakesWayForOneThatFindsItsPod) 
   base::Json service = MakeService(*job, {api::Role::kWorker, 0});
   service.at("metadata").get_object()["uid"] = "s-1";
   service.at("metadata").get_object()["labels"] = base::JsonObject{{"tf-replica-type", "worker"}};
-  deeds.CreateService(job, {api::Role::kWorker, 0}, Done());
+  deeds.CreateService(job, {api::Role::kWorker, 0}, creations, Done());
   pacer.Advance(kStart);
   transport.Reply(409, R"({"kind":"Status","code":409,"reason":"AlreadyExists"})");
   pacer.Advance(kStart);

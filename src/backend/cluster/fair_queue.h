@@ -1,5 +1,5 @@
-// A queue of queues, one a lane: whose turn it is goes round, so that a full lane does not hold up
-// another.
+// A queue with one lane for each namespace. Lanes take turns, so that a full lane does not hold up
+// another. Within a lane, items that were pushed with kFirst leave before the others.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 
 namespace backend::cluster {
 
+enum class Priority { kFirst, kNormal };
+
 template <typename Item>
 class FairQueue {
  public:
-  void Push(const std::string& lane, Item item) {
-    lanes_[lane].push_back(std::move(item));
+  void Push(const std::string& lane, Item item, Priority priority = Priority::kNormal) {
+    lanes_[lane].of(priority).push_back(std::move(item));
     ++size_;
   }
 
@@ -30,9 +32,10 @@ class FairQueue {
     if (lane == lanes_.end()) lane = std::find_if(lanes_.begin(), lanes_.end(), is_open);
     if (lane == lanes_.end()) return std::nullopt;
     last_ = lane->first;
-    std::optional<Item> item = std::move(lane->second.front());
-    lane->second.pop_front();
-    if (lane->second.empty()) lanes_.erase(lane);
+    std::deque<Item>& items = lane->second.first.empty() ? lane->second.normal : lane->second.first;
+    std::optional<Item> item = std::move(items.front());
+    items.pop_front();
+    if (lane->second.size() == 0) lanes_.erase(lane);
     --size_;
     return item;
   }
@@ -47,10 +50,19 @@ class FairQueue {
     const auto found = lanes_.find(lane);
     return found == lanes_.end() ? 0 : found->second.size();
   }
+  size_t size_first(const std::string& lane) const {
+    const auto found = lanes_.find(lane);
+    return found == lanes_.end() ? 0 : found->second.first.size();
+  }
   bool empty() const { return size_ == 0; }
 
  private:
-  std::map<std::string, std::deque<Item>> lanes_;  // none empty
+  struct Lane {
+    std::deque<Item> first, normal;
+    std::deque<Item>& of(Priority p) { return p == Priority::kFirst ? first : normal; }
+    size_t size() const { return first.size() + normal.size(); }
+  };
+  std::map<std::string, Lane> lanes_;  // none empty
   std::string last_;
   size_t size_ = 0;
 };

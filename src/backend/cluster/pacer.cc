@@ -43,8 +43,9 @@ Pacer::~Pacer() = default;
 
 size_t Pacer::window() const { return static_cast<size_t>(window_); }
 
-void Pacer::Submit(const std::string& name_space, Make make, kube::Transport::Answer answer) {
-  urgent_.Push(name_space, {std::move(make), std::move(answer)});
+void Pacer::Submit(const std::string& name_space, Make make, kube::Transport::Answer answer,
+                   Priority priority) {
+  urgent_.Push(name_space, {std::move(make), std::move(answer)}, priority);
 }
 
 void Pacer::IdleDoor::Send(kube::Request request, base::Duration, Answer answer) {

@@ -27,8 +27,10 @@ class Pacer {
   explicit Pacer(kube::Transport& transport);
   ~Pacer();
 
-  // `make` is called when the request's turn has come, so that what waits costs no memory.
-  void Submit(const std::string& name_space, Make make, kube::Transport::Answer answer);
+  // `make` is called when the request's turn has come, so that what waits costs no memory. A
+  // request with kFirst is sent before the namespace's other requests that wait.
+  void Submit(const std::string& name_space, Make make, kube::Transport::Answer answer,
+              Priority priority = Priority::kNormal);
   // A door for what can wait: its requests go when no other waits, and few at a time, so that one
   // that comes then finds the server free. They have no time limit of their own while they wait,
   // and streams are not opened through it.
@@ -43,6 +45,10 @@ class Pacer {
   bool IsBusy() const { return urgent_.size() > 0; }
   // A namespace's requests that can be sent before long are few enough to ask for more.
   bool HasRoom(const std::string& name_space) const { return urgent_.size(name_space) < window(); }
+  // The same for requests with kFirst, which wait for each other only.
+  bool HasRoomFirst(const std::string& name_space) const {
+    return urgent_.size_first(name_space) < window();
+  }
   size_t window() const;
 
  private:

@@ -82,7 +82,9 @@ void Turns::Wake(const Key& key) {
 void Turns::Queue(const Key& key, Entry& entry) {
   if (entry.queued) return;
   entry.queued = true;
-  queue_.Push(key.name_space, key);
+  const StoredJob* stored = know_.jobs.Find(key);
+  const bool is_new = stored && stored->value->status.conditions.empty();
+  (is_new ? new_ : begun_).Push(key.name_space, key);
 }
 
 void Turns::WakeAt(const Key& key, Entry& entry, base::Time when) {
@@ -100,18 +102,27 @@ void Turns::Advance(base::Time now) {
     entries_[key].due.reset();
     Wake(key);
   }
+  BeginFrom(begun_, [&](const auto& lane) { return pacer_.HasRoomFirst(lane); });
+  BeginFrom(new_, [&](const auto& lane) { return pacer_.HasRoom(lane); });
+}
+
+template <typename HasRoom>
+void Turns::BeginFrom(FairQueue<Key>& queue, HasRoom has_room) {
   for (int i = 0; i < kTurnsAtOnce; ++i) {
-    const auto key = queue_.PopFrom([&](const auto& lane) { return pacer_.HasRoom(lane); });
+    const auto key = queue.PopFrom(has_room);
     if (!key) return;
     Entry& entry = entries_[*key];
     entry.queued = false;
-    Begin(*key, entry, now);
+    Begin(*key, entry, now_);
   }
 }
 
 std::optional<base::Time> Turns::next() const {
   // A lane without room gets some as answers come.
-  if (queue_.HasAnyFrom([&](const auto& lane) { return pacer_.HasRoom(lane); })) return now_;
+  if (begun_.HasAnyFrom([&](const auto& lane) { return pacer_.HasRoomFirst(lane); }) ||
+      new_.HasAnyFrom([&](const auto& lane) { return pacer_.HasRoom(lane); })) {
+    return now_;
+  }
   if (timers_.empty()) return std::nullopt;
   return timers_.begin()->first;
 }
@@ -416,6 +427,7 @@ void Turns::Reread(const TurnPtr& turn) {
 void Turns::Over(TurnPtr turn) {
   Entry& entry = entries_[turn->key];
   entry.busy = false;
+  for (const core::Event& event : turn->creations->TakeEvents()) chronicle_.Tell(*turn->job, event);
   chronicle_.TurnOver(turn->error.has_value(), now_ - turn->began);
   if (turn->error) {
     WakeAt(turn->key, entry, now_ + PauseAfter(++entry.failures));

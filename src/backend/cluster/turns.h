@@ -12,9 +12,10 @@
 // that failed is not repaired: what it left undone is found again by the next, after a pause that
 // grows while failures repeat. So it does not matter at which point this process dies.
 //
-// A turn begins when the requests of those before it have mostly been sent: of a hundred jobs that
-// come at once the first ones run while the last ones wait, and what is decided late is decided on
-// the latest.
+// The first turn of a job begins when the requests of those before it have mostly been sent: of a
+// hundred jobs that come at once the first ones run while the last ones wait, and what is decided
+// late is decided on the latest. Later turns do not wait for it, and status writes are sent before
+// other requests: a job reads Running as soon as it does, however many new jobs wait.
 //
 // An elastic job without a `data` of ours is a master's to keep until it has ended: a turn of it
 // makes sure that there is one.
@@ -55,7 +56,7 @@ class Turns {
   // When Advance has something to do; nothing: when something has changed.
   std::optional<base::Time> next() const;
 
-  size_t waiting() const { return queue_.size(); }
+  size_t waiting() const { return begun_.size() + new_.size(); }
 
  private:
   // The server will never accept the pods of this job as it is written.
@@ -115,9 +116,13 @@ class Turns {
     size_t open = 0;      // deeds that are not done
     Then then = nullptr;  // what follows when there are none
     std::optional<base::Error> error;
+    const std::shared_ptr<Creations> creations = std::make_shared<Creations>();
   };
 
   void Queue(const Key& key, Entry& entry);
+  // Begins turns of jobs in `queue` whose namespace has room.
+  template <typename HasRoom>
+  void BeginFrom(FairQueue<Key>& queue, HasRoom has_room);
   void WakeAt(const Key& key, Entry& entry, base::Time when);
 
   // False: the pod belongs to another controller, such as the master of a job in a ConfigMap.
@@ -172,7 +177,8 @@ class Turns {
   Deeds deeds_;
   Tryouts tryouts_;
   std::map<Key, Entry> entries_;
-  FairQueue<Key> queue_;
+  FairQueue<Key> begun_;  // jobs that have a status, or are gone
+  FairQueue<Key> new_;    // the others: a turn makes all that they need
   std::set<std::pair<base::Time, Key>> timers_;
   base::Time now_;
 };

@@ -37,7 +37,7 @@ bool IsUnheld(const Pod& pod, const StoredJob& job, const Settings& settings) {
 void Turns::Perform(const TurnPtr& turn) {
   Clear(turn);
   for (const ReplicaId id : turn->without_service) {
-    deeds_.CreateService(turn->job, id, Part(turn));
+    deeds_.CreateService(turn->job, id, turn->creations, Part(turn));
   }
   if (!settings_.gang_scheduler.empty()) PrepareGroup(turn);
   Join(turn, &Turns::StartPods);
@@ -148,7 +148,7 @@ void Turns::PrepareGroup(const TurnPtr& turn) {
   if (!wanted) {
     if (ours) deeds_.DeletePodGroup(turn->job, *group, Part(turn));
   } else if (!group || (ours && !IsUpToDate(*group, *turn->job, settings_))) {
-    deeds_.EnsurePodGroup(turn->job, group, Part(turn));
+    deeds_.EnsurePodGroup(turn->job, group, turn->creations, Part(turn));
   }
 }
 
@@ -171,7 +171,7 @@ void Turns::StartPods(TurnPtr turn) {
         if (!goes) entries_[turn->key].troubles.TellTaken(*turn->job, *pod, chronicle_);
         continue;
       }
-      deeds_.CreatePod(turn->job, start->id, start->attempt,
+      deeds_.CreatePod(turn->job, start->id, start->attempt, turn->creations,
                        [this, turn, done = Part(turn)](std::optional<Error> error) {
                          if (WillNeverDo(error))
                            entries_[turn->key].refusal = {turn->job, error->text()};

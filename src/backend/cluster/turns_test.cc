@@ -130,16 +130,21 @@ TEST_F(TurnsTest, APodOfAnotherOperatorThatIsOnItsWayOutIsLeftAlone) {
   EXPECT_EQ(Asked().find("pods"), std::string::npos) << Asked();
 }
 
-TEST_F(TurnsTest, OfManyJobsTheFirstOnesGoOnWhileTheLastOnesWait) {
-  const auto add = [&](const std::string& name_space, const std::string& name) {
+struct ManyJobsTest : testing::WithTurns {
+  void Add(const std::string& name_space, const std::string& name) {
     Json one = JobObject();
     JsonObject& metadata = one.get_object()["metadata"].get_object();
     metadata["namespace"] = name_space;
     metadata["name"] = metadata["uid"] = name;
     one.at("spec").at("tfReplicaSpecs").at("Worker").at("template").get_object()["of"] = name;
     jobs.Apply(one);
-  };
-  for (int i = 0; i < 1000; ++i) add("team-a", "job-" + std::to_string(i));
+  }
+  ManyJobsTest() {
+    for (int i = 0; i < 1000; ++i) Add("team-a", "job-" + std::to_string(i));
+  }
+};
+
+TEST_F(ManyJobsTest, TheFirstOnesGoOnWhileTheLastOnesWait) {
   do {
     Advance();
   } while (turns.next() == kStart);
@@ -147,7 +152,7 @@ TEST_F(TurnsTest, OfManyJobsTheFirstOnesGoOnWhileTheLastOnesWait) {
   EXPECT_EQ(pacer.waiting(), pacer.window());
   EXPECT_EQ(turns.waiting(), 1000 - 2 * pacer.window());
   // Another namespace is not held up.
-  add("team-b", "mnist");
+  Add("team-b", "mnist");
   Advance();
   EXPECT_EQ(turns.waiting(), 1000 - 2 * pacer.window());
 }
@@ -240,6 +245,19 @@ TEST_F(RejectedJobTest, DoesNotStandInTheWayOfAnotherJobOfItsName) {
 TEST_F(RejectedJobTest, IsNotTriedAgainWhileNobodyChangesIt) {
   Change(22);
   EXPECT_EQ(Asked(), "");
+}
+
+TEST_F(ManyJobsTest, AJobThatHasBegunIsPublishedBeforeNewJobsGetTheirPods) {
+  do {
+    Advance();
+  } while (turns.next() == kStart);
+  ASSERT_GT(turns.waiting(), 0u);
+  pods.Apply(Worker("1", R"("phase":"Failed",)" + Terminated(137), 10));
+  Advance();
+  transport.Reply(201, "{}");  // of a dry run
+  Advance();
+  EXPECT_EQ(transport.asked.back().request.path,
+            "/apis/kubeflow.org/v1/namespaces/team-a/tfjobs/mnist/status");
 }
 
 // kubectl delete --cascade=orphan: the owner is taken off the pods, and we hear of that first.
