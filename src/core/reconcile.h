@@ -107,5 +107,9 @@ api::JobStatus Refused(const api::Job& job, const std::string& why, base::Time n
 // A failed, stopped or interrupted job gets a new life: limits and back-off start afresh, the
 // history stays.
 api::JobStatus Revived(const api::Job& job, base::Time now);
+// The pods of the job are deleted, and created again no earlier than `until`. Counted neither as a
+// failure nor as a disruption.
+api::JobStatus BackedOff(const api::Job& job, const std::string& why, base::Time until,
+                         base::Time now);
 
 }  // namespace core

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/conditions.h"
+#include "core/restart_policy.h"
 #include "core/verdict.h"
 
 namespace core {
@@ -92,6 +93,21 @@ api::JobStatus Revived(const api::Job& job, Time now) {
   for (int32_t i = 0; i < evaluators; ++i) status.units[{Role::kEvaluator, i}] = status.gang;
   status.completed.clear();
   status.seen.clear();
+  return status;
+}
+
+api::JobStatus BackedOff(const api::Job& job, const std::string& why, Time until, Time now) {
+  api::JobStatus status = job.status;
+  if (api::IsTerminal(status)) return status;
+  // Not planned: its replicas wait for others that cannot start, and have nothing to save.
+  status.gang = {.attempt = ++status.attempt, .not_before = until};
+  const auto in_gang = [](api::ReplicaId id) { return InGang(id.role); };
+  std::erase_if(status.units, [&](const auto& entry) { return in_gang(entry.first); });
+  std::erase_if(status.completed, in_gang);
+  std::erase_if(status.seen, in_gang);
+  if (api::Has(status, "Running")) {
+    SetCondition(status, "Running", false, "TFJobBackedOff", why, now);
+  }
   return status;
 }
 

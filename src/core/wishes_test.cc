@@ -51,6 +51,38 @@ TEST(Wishes, AnotherLifeIsHeededOnce) {
   EXPECT_FALSE(Heed(job, kNow + 3s));
 }
 
+TEST(Wishes, AJobThatBacksOffStartsAgainLaterAndCountsNothing) {
+  api::Job job;
+  job.metadata.name = "mnist";
+  job.spec.replicas[api::Role::kWorker] = {.replicas = 2};
+  job.spec.replicas[api::Role::kEvaluator] = {.replicas = 1};
+  Observed observed;
+  const auto add = [&](api::ReplicaId id, Phase phase) {
+    observed.replicas.push_back({.id = id, .incarnation = api::ToString(id), .phase = phase});
+  };
+  add({api::Role::kWorker, 0}, Phase::kRunning);
+  add({api::Role::kWorker, 1}, Phase::kPending);
+  add({api::Role::kEvaluator, 0}, Phase::kRunning);
+  job.status = Reconcile(job, observed, {}, kNow).status;
+  ASSERT_TRUE(api::Has(job.status, "Running"));
+  job.status = BackedOff(job, "others wait", kNow + 10s, kNow);
+  EXPECT_FALSE(api::Has(job.status, "Running"));
+  Decision decision = Reconcile(job, observed, {}, kNow);
+  EXPECT_EQ(decision.actions,
+            (std::vector<Action>{Stop{{api::Role::kWorker, 0}, "worker-0", false},
+                                 Stop{{api::Role::kWorker, 1}, "worker-1", false}}));
+  EXPECT_EQ(decision.status.restarts, 0);
+  EXPECT_EQ(decision.status.disruptions, 0);
+  job.status = decision.status;
+  std::erase_if(observed.replicas, [](const auto& r) { return r.id.role == api::Role::kWorker; });
+  decision = Reconcile(job, observed, {}, kNow + 9s);
+  EXPECT_TRUE(decision.actions.empty());
+  EXPECT_EQ(decision.look_again, kNow + 10s);
+  decision = Reconcile(job, observed, {}, kNow + 10s);
+  EXPECT_EQ(decision.actions, (std::vector<Action>{Start{{api::Role::kWorker, 0}, 1},
+                                                   Start{{api::Role::kWorker, 1}, 1}}));
+}
+
 TEST(Wishes, AJobThatRunsOrHasSucceededIsLeftAlone) {
   api::Job job;
   job.extensions.life = 3;

@@ -217,6 +217,7 @@ std::optional<Pod> ReadPod(const Json& object) {
     pod.gone_by = TimeAt(metadata, "deletionTimestamp").value_or(base::Time());
   }
   pod.node = StringOr(spec, "nodeName");
+  pod.priority = base::IntOr(spec, "priority");
 
   const base::Time created = TimeAt(metadata, "creationTimestamp").value_or(base::Time());
   const std::string phase = StringOr(status, "phase");

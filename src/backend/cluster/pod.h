@@ -32,6 +32,7 @@ struct Pod {
   base::Time gone_by;    // if somebody does
   std::string container{api::kContainerName};  // the one that trains, whose log is the replica's
   std::string node;      // empty: none has it
+  int64_t priority = 0;  // higher is more important, to the scheduler
   // Why it does not start ("ImagePullBackOff", "Unschedulable"), or that its node is silent.
   std::string trouble;
   std::string trouble_message;

@@ -102,6 +102,7 @@ void Turns::Advance(base::Time now) {
     entries_[key].due.reset();
     Wake(key);
   }
+  for (const Key& key : gangs_.Advance(now)) Wake(key);
   BeginFrom(begun_, [&](const auto& lane) { return pacer_.HasRoomFirst(lane); });
   BeginFrom(new_, [&](const auto& lane) { return pacer_.HasRoom(lane); });
 }
@@ -123,8 +124,9 @@ std::optional<base::Time> Turns::next() const {
       new_.HasAnyFrom([&](const auto& lane) { return pacer_.HasRoom(lane); })) {
     return now_;
   }
-  if (timers_.empty()) return std::nullopt;
-  return timers_.begin()->first;
+  std::optional<base::Time> first = gangs_.next();
+  if (!timers_.empty()) first = std::min(first.value_or(base::Time::max()), timers_.begin()->first);
+  return first;
 }
 
 Deeds::Done Turns::Part(const TurnPtr& turn) {
@@ -167,6 +169,7 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   const bool strangers = std::ranges::any_of(turn->pods, [&](const Pod& p) {
     return (p.held && !IsOwned(p, uid)) || (stored && IsOrphan(p, *stored));
   });
+  if (!stored) gangs_.Forget(key);
   if (!stored && !strangers) {
     entries_.erase(key);
     return;
@@ -214,7 +217,7 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
     if (!entry.members) entry.members = std::make_unique<Members>(*data_);
     entry.members->See(*turn->job, turn->observed);
   }
-  turn->decision = core::Reconcile(*turn->job, turn->observed, policy_, now);
+  turn->decision = Decide(*turn, entry);
   if (auto& shards = turn->decision.status.shards; shards && entry.members)
     shards->replicas = entry.members->Shares();
   if (const auto next = entry.members ? entry.members->next() : std::nullopt) {
@@ -229,6 +232,35 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   }
   if (IsTooEarly(*turn, entry)) return Over(turn);
   turn->job->status.conditions.empty() ? TryOut(turn) : Publish(turn);
+}
+
+// What the core decides, after the job has backed off or returned if it is to (gangs.h).
+core::Decision Turns::Decide(const Turn& turn, Entry& entry) {
+  const base::Time now = turn.began;
+  const auto start = gangs_.TakeStart(turn.key);
+  api::Job changed;
+  std::vector<core::Event> events;
+  if (start && *start > now) {
+    changed = *turn.job;
+    const std::string why = fmt::format(
+        "TFJob {} backs off: it holds only some of the places that it needs, and so does an older "
+        "job. Its pods are deleted, and created again in {} s at the latest.",
+        turn.key.name, std::chrono::ceil<std::chrono::seconds>(*start - now).count());
+    changed.status = core::BackedOff(changed, why, *start, now);
+    events.push_back({false, "TFJobBackedOff", why});
+    entry.backed_off = true;
+  } else if (start && entry.backed_off) {
+    changed = *turn.job;
+    changed.status.gang.not_before = std::min(changed.status.gang.not_before, now);
+  }
+  const api::Job& job = changed.metadata.name.empty() ? *turn.job : changed;
+  core::Decision out = core::Reconcile(job, turn.observed, policy_, now);
+  out.events.insert(out.events.begin(), events.begin(), events.end());
+  if (settings_.gang_scheduler.empty()) {
+    entry.backed_off &= out.status.gang.not_before > now;
+    gangs_.Observe(turn.key, GangOf(turn.key, job, turn.pods), entry.backed_off, now);
+  }
+  return out;
 }
 
 // Over, and another turn at once unless something went wrong.

@@ -33,6 +33,7 @@
 #include "backend/cluster/collection.h"
 #include "backend/cluster/deeds.h"
 #include "backend/cluster/fair_queue.h"
+#include "backend/cluster/gangs.h"
 #include "backend/cluster/objects.h"
 #include "backend/cluster/pacer.h"
 #include "backend/cluster/troubles.h"
@@ -91,6 +92,7 @@ class Turns {
     Troubles troubles;
     std::unique_ptr<Members> members;    // of an elastic job whose data is handed out
     std::optional<base::Time> succeeds;  // decided then, and not told while pods close
+    bool backed_off = false;             // for another job's sake; see gangs.h
     std::string given;                   // to a master, the job of this UID
     base::Time master_due;               // when to look at the master again
     std::optional<api::JobStatus> told;  // by the master, when we last looked
@@ -130,6 +132,7 @@ class Turns {
     return pod.owner.empty() || pod.owner_kind == settings_.owner_kind;
   }
   void Begin(const Key& key, Entry& entry, base::Time now);
+  core::Decision Decide(const Turn& turn, Entry& entry);
   // turns_look.cc
   // By the living job of this UID; empty: none lives, and nobody's pod is no job's.
   static bool IsOwned(const Pod& pod, const std::string& uid) {
@@ -176,6 +179,7 @@ class Turns {
   DataMaster* const data_;
   Deeds deeds_;
   Tryouts tryouts_;
+  GangAdmission gangs_;
   std::map<Key, Entry> entries_;
   FairQueue<Key> begun_;  // jobs that have a status, or are gone
   FairQueue<Key> new_;    // the others: a turn makes all that they need

@@ -94,15 +94,7 @@ void Kubelet::See(const Change& change) {
   run.name = NameOf(pod);
   const bool bound = !InSpec(pod, "nodeName").empty();
   if (!bound && !std::exchange(run.binding, true)) {
-    Later(random_.Between(10ms, 2s), uid, [this](Run& r, const Json& then) {
-      if (IsDeleting(then)) return;
-      server_.Serve({.method = "POST",
-                     .path = PathOf(r.name_space, r.name, "binding"),
-                     .content_type = "application/json",
-                     .body = base::CompactJson(JsonObject{
-                         {"metadata", JsonObject{{"name", r.name}, {"uid", UidOf(then)}}},
-                         {"target", JsonObject{{"kind", "Node"}, {"name", "node-1"}}}})});
-    });
+    Later(random_.Between(10ms, 2s), uid, [this](Run& r, const Json& then) { Bind(r, then); });
   }
   if (bound && !HasEnded(pod) && !std::exchange(run.starting, true)) {
     Later(random_.Between(100ms, 5s), uid, [this](Run& r, const Json& then) {
@@ -110,6 +102,31 @@ void Kubelet::See(const Change& change) {
     });
   }
   if (bound && IsDeleting(pod)) Stop(uid, pod);
+}
+
+void Kubelet::Bind(Run& run, const Json& pod) {
+  if (IsDeleting(pod)) return;
+  const auto taken = std::ranges::count_if(
+      runs_, [](const auto& entry) { return entry.second.bound && !entry.second.ended; });
+  if (static_cast<size_t>(taken) < places) {
+    run.bound = true;
+    server_.Serve({.method = "POST",
+                   .path = PathOf(run.name_space, run.name, "binding"),
+                   .content_type = "application/json",
+                   .body = base::CompactJson(JsonObject{
+                       {"metadata", JsonObject{{"name", run.name}, {"uid", UidOf(pod)}}},
+                       {"target", JsonObject{{"kind", "Node"}, {"name", "node-1"}}}})});
+    return;
+  }
+  Write(run, pod,
+        {{"conditions",
+          WithCondition(pod, {{"type", "PodScheduled"},
+                              {"status", "False"},
+                              {"reason", "Unschedulable"},
+                              {"message", "0/1 nodes are available: 1 Too many pods."},
+                              {"lastProbeTime", nullptr},
+                              {"lastTransitionTime", base::FormatTime(agenda_.now())}})}});
+  Later(random_.Between(1s, 5s), UidOf(pod), [this](Run& r, const Json& then) { Bind(r, then); });
 }
 
 void Kubelet::Start(Run& run, const Json& pod) {

@@ -37,19 +37,24 @@ class Kubelet {
   // Its node is lost: it is deleted, nobody confirms, and in the end it is dropped by force.
   void LoseNode(const std::string& name_space, const std::string& name);
 
+  // How many pods the nodes have places for. A pod without one is unschedulable, and tried again.
+  size_t places = SIZE_MAX;
+
   // What a container that is asked to stop exits with.
   int32_t stopped_with = 143;
 
  private:
   struct Run {
     std::string name_space, name;
-    bool binding = false, starting = false, running = false, ended = false, lost = false;
+    bool binding = false, bound = false, starting = false, running = false;
+    bool ended = false, lost = false;
     base::Time started;
     std::optional<base::Time> stops;  // asked to, at the latest by then
     int64_t restarts = 0;
   };
 
   void See(const Change& change);
+  void Bind(Run& run, const base::Json& pod);
   void Stop(const std::string& uid, const base::Json& pod);
   // Does it later, if the pod of this uid is still there.
   void Later(base::Duration in, const std::string& uid,
