@@ -29,7 +29,12 @@ constexpr Duration kSilence = 120s;
 // A little less than the 5 to 10 minutes after which API servers end a watch by themselves.
 constexpr uint64_t kStreamSeconds = 290;
 constexpr uint64_t kStreamSpread = 60;
+// A server that restarts is away for some seconds, and jobs wait for us when it is back: the pauses
+// of the first minute are short. One that is away for longer, or breaks every watch, is asked less
+// and less often.
 constexpr Duration kFirstPause = 100ms;
+constexpr Duration kLongestPauseAtFirst = 1s;
+constexpr int kFailuresAtFirst = 60;
 constexpr Duration kLongestPause = 30s;
 constexpr Duration kLongestRetryAfter = 5min;
 // etcd takes no object over 1.5 MiB by default, and JSON is some times its size there.
@@ -130,7 +135,10 @@ struct Watch::State {
 };
 
 Duration Watch::State::NextPause() {
-  const Duration longest = std::min(kLongestPause, kFirstPause * (1 << std::min(failures, 10)));
+  const int later = std::clamp(failures - kFailuresAtFirst, 0, 10);
+  const Duration longest =
+      later > 0 ? std::min(kLongestPause, kLongestPauseAtFirst * (1 << later))
+                : std::min(kLongestPauseAtFirst, kFirstPause * (1 << std::min(failures, 10)));
   ++failures;
   return longest / 2 + Duration(Random() % static_cast<uint64_t>((longest / 2).count()));
 }

@@ -20,13 +20,21 @@ constexpr base::Duration kTellCountsBusy = std::chrono::seconds(10);
 // How long a kubelet may take from the end of the containers to that of their pod.
 constexpr base::Duration kLongestClosing = std::chrono::seconds(5);
 constexpr base::Duration kFirstPause = std::chrono::milliseconds(100);
+constexpr base::Duration kShortPause = std::chrono::seconds(1);
 constexpr base::Duration kLongestPause = std::chrono::seconds(60);
 // Kubernetes takes 40 s to 55 s to see that a node is silent, by its default settings.
 constexpr base::Duration kNoticesSilence = std::chrono::seconds(90);
 // Turns begun before the answers are looked at again.
 constexpr int kTurnsAtOnce = 256;
 
-base::Duration PauseAfter(int32_t failures) {
+// A server that is away is back after some seconds, most often, and the pacer keeps from asking it
+// too much: the pauses of the first half minute are short.
+base::Duration PauseAfter(int32_t failures, const Error& error) {
+  constexpr int32_t kShort = 30;
+  if (error.kind() == base::ErrorKind::kUnavailable) {
+    if (failures <= kShort) return std::min(kShortPause, kFirstPause * failures);
+    failures -= kShort - 4;
+  }
   return std::min(kLongestPause, kFirstPause * (int64_t{1} << std::min(failures - 1, 12)));
 }
 
@@ -462,7 +470,7 @@ void Turns::Over(TurnPtr turn) {
   for (const core::Event& event : turn->creations->TakeEvents()) chronicle_.Tell(*turn->job, event);
   chronicle_.TurnOver(turn->error.has_value(), now_ - turn->began);
   if (turn->error) {
-    WakeAt(turn->key, entry, now_ + PauseAfter(++entry.failures));
+    WakeAt(turn->key, entry, now_ + PauseAfter(++entry.failures, *turn->error));
   } else {
     entry.failures = 0;
   }

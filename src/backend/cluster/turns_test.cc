@@ -130,6 +130,22 @@ TEST_F(TurnsTest, APodOfAnotherOperatorThatIsOnItsWayOutIsLeftAlone) {
   EXPECT_EQ(Asked().find("pods"), std::string::npos) << Asked();
 }
 
+TEST_F(TurnsTest, AServerThatIsBackIsAskedWithinASecondHoweverLongItWasAway) {
+  pods.Apply(Worker("1", R"("phase":"Failed",)" + Terminated(137), 10));
+  base::Time now = kStart;
+  base::Duration longest{0};
+  while (now < kStart + std::chrono::seconds(15)) {
+    Advance(now);
+    while (!transport.asked.empty()) transport.Break();
+    Advance(now);
+    const base::Time next =
+        std::max(turns.next().value_or(now), pacer.next().value_or(base::Time()));
+    longest = std::max(longest, next - now);
+    now = std::max(next, now + std::chrono::milliseconds(1));
+  }
+  EXPECT_LE(longest, std::chrono::seconds(1));
+}
+
 struct ManyJobsTest : testing::WithTurns {
   void Add(const std::string& name_space, const std::string& name) {
     Json one = JobObject();
