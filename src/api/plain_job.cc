@@ -10,8 +10,6 @@ namespace {
 
 using base::Node;
 
-constexpr int64_t kBackoffLimit = 6;  // of a Job that does not say
-
 constexpr std::string_view kPolicies[] = {"backoffLimit", "activeDeadlineSeconds",
                                           "ttlSecondsAfterFinished", "suspend"};
 // About several pods, or about who keeps the Job.
@@ -48,7 +46,7 @@ Node TakePolicies(Node& spec) {
     if (!IsEmpty(FindIn(spec, key))) Put(out, std::string(key), Take(spec, key));
   }
   if (!out.Find("backoffLimit")) {
-    Node limit = base::ToNode(kBackoffLimit);
+    Node limit = base::ToNode(kBackoffLimitOfJob);
     Place(limit, spec);
     Put(out, "backoffLimit", std::move(limit));
   }

@@ -101,7 +101,10 @@ class Rewriter {
     MovePolicies(*spec, version.generation);
     const bool has_list = spec->Find("replicaSpecs");
     if (version.generation == Generation::kListForm || has_list) TakeFieldsOfAlpha1(*spec);
-    if (has_list) RewriteList(*spec, version.generation);
+    if (has_list) {
+      RewriteList(*spec, version.generation);
+      LimitRestarts(*spec);
+    }
     if (version.generation != Generation::kV1) {
       NameReplicaFields(*spec);
       KeepOldCleanUp(*spec);
@@ -169,6 +172,16 @@ class Rewriter {
       if (!run_policy) run_policy = &Put(spec, "runPolicy", Node{});
       Put(*run_policy, policy, written.value);
     }
+  }
+
+  // The operator of v1alpha1 ran every replica as a Job of Kubernetes, which gives up by itself.
+  void LimitRestarts(Node& spec) {
+    Node* run_policy = MapIn(spec, "runPolicy");
+    if (!run_policy || !IsEmpty(FindIn(*run_policy, "backoffLimit"))) return;
+    Take(*run_policy, "backoffLimit");
+    Node limit = base::ToNode(kBackoffLimitOfJob);
+    Place(limit, spec);
+    Put(*run_policy, "backoffLimit", std::move(limit));
   }
 
   void KeepOldCleanUp(Node& spec) {

@@ -107,6 +107,17 @@ TEST(OlderSpellings, GiveASingleReplicaATfConfig) {
   EXPECT_FALSE(sets(WithSpec("tfConfigForSingleReplica: false, " + map, "kubeflow.org/v1beta1")));
 }
 
+TEST(OlderSpellings, TheListFormHasABackoffLimitUnlessItSaysOne) {
+  const std::string list = "replicaSpecs: [{template: " + std::string(kTemplate) + "}]";
+  const auto limit = [](const std::string& text) {
+    return Good(text).spec.run_policy.backoff_limit;
+  };
+  EXPECT_EQ(limit(WithSpec(list, "kubeflow.org/v1alpha1")), 6);
+  EXPECT_EQ(limit(WithSpec(list + ", runPolicy: {suspend: false}")), 6);
+  EXPECT_EQ(limit(WithSpec("backoffLimit: 2, " + list, "kubeflow.org/v1alpha1")), 2);
+  EXPECT_EQ(limit(OneWorker("")), std::nullopt);
+}
+
 TEST(OlderSpellings, AreCleanedUpAsTheyWereThen) {
   const std::string map = "tfReplicaSpecs: {Worker: {template: " + std::string(kTemplate) + "}}";
   const std::string list = "replicaSpecs: [{template: " + std::string(kTemplate) + "}]";

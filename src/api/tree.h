@@ -30,4 +30,7 @@ base::Node MapNode(const base::Node& at);  // empty
 // Gives all of a tree that has no positions this one.
 void Place(base::Node& tree, const base::Node& at);
 
+// The backoffLimit of a Job of Kubernetes that does not say.
+inline constexpr int64_t kBackoffLimitOfJob = 6;
+
 }  // namespace api
