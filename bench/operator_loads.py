@@ -57,6 +57,31 @@ def burst(world, jobs, replicas):
             "cpu": (world.cpu() - before) * 1000 / len(pods)}
 
 
+def running(world, jobs=100, replicas=10):
+    """So many jobs at once, on nodes of kwok, until every job reads Running. The delay of a job is the time from its first running pod
+    to its condition."""
+    namespace = f"running-{jobs}-{replicas}"
+    world.cluster.play_nodes(10)
+    witness, sent = submit(world, namespace, [job(f"job-{i}", Worker=replicas) for i in range(jobs)])
+    began = min(sent.values())
+
+    def read():
+        return {one.name: one.at["Running"] for one in witness.of("tfjobs") if "Running" in one.at}
+    witness.wait(lambda: len(read()) == jobs, "all jobs read Running", LIMIT)
+    with witness.changed:
+        conditions, pods = read(), witness.of("pods")
+    first = {}
+    for pod in pods:
+        if "Running" in pod.at:
+            first[pod.job] = min(pod.at["Running"], first.get(pod.job, math.inf))
+    delays = [conditions[name] - first[name] for name in conditions]
+    world.settle()
+    by_kind = collections.Counter(one["objectRef"]["resource"] for one in world.writes_in(namespace))
+    return {"all running": max(conditions.values()) - began, "delay p99": percentile(delays, 99),
+            "all made": max(pod.at["made"] for pod in pods) - began, "writes running": by_kind.total() / jobs,
+            "events running": by_kind["events"] / jobs}
+
+
 def foreign_pods(world):
     """Pods that are none of the operator's and on no node, and its memory before and after."""
     before, path = world.memory(), KINDS["pods"].format(world.namespace("foreign"))
