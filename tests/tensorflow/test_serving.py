@@ -87,16 +87,14 @@ def test_classify_and_regress_take_the_signatures_of_tensorflow_2(yard, version,
 
 
 def test_shapes_are_for_tensorflow_to_judge(yard, version, models):
-    with Served(yard, version, "--config", config(models, ("conv", "many", "odd"))) as served:
-        # Declared as (-1,28,28,1), and reshaped by the graph in any case.
-        assert len(served.predict("many", {"signature_name": "times", "inputs": [[1, 2], [3, 4]]})["outputs"]) == 2
-        # No declared shape means any; a variable of TensorFlow 1 can be an output.
-        for x in (1.5, [1.5, 2], [[1, 2], [3, 4]]):
-            answer = served.predict("odd", {"inputs": x})["outputs"]
-            assert answer["v"] == [1, 2] and same(answer["y"], [2 * each if not isinstance(each, list) else [2 * e for e in each] for each in x]
-                                                  if isinstance(x, list) else 2 * x), answer
+    with Served(yard, version, "--config", config(models, ("conv", "dense", "many", "odd"))) as served:
+        # Declared as (-1), (-1,28,28,1) and not at all; a variable of TensorFlow 1 can be an output.
+        assert served.predict("many", {"signature_name": "times", "inputs": [[1, 2], [3, 4]]})["outputs"] == [[3, 6], [9, 12]]
+        assert len(served.predict("conv", {"inputs": [[[[0.5]] * 28] * 28] * 2})["outputs"]["classes"]) == 2
+        for x, y in ((1.5, 3), ([1.5, 2], [3, 4]), ([[1, 2], [3, 4]], [[2, 4], [6, 8]])):
+            assert served.predict("odd", {"inputs": x})["outputs"] == {"y": y, "v": [1, 2]}
         # What TensorFlow refuses, it explains in one line that can be read.
-        status, answer = served.post("/v1/models/conv:predict", {"instances": [[1, 2, 3]]})
+        status, answer = served.post("/v1/models/dense:predict", {"instances": [[1, 2, 3]]})
         assert status == 400 and "\\n" not in answer["error"] and "\n" not in answer["error"] and "\\t" not in answer["error"], answer
 
 
