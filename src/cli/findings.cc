@@ -181,7 +181,10 @@ bool MayBeInEvents(const Pod& pod) {
 const Warning* LatestAbout(const std::string& uid, const std::vector<Warning>& warnings) {
   const Warning* vague = nullptr;
   for (auto one = warnings.rbegin(); one != warnings.rend(); ++one) {
-    if (one->uid != uid || one->reason == "FailedScheduling") continue;
+    // The status of the pod tells these itself in a moment, and better.
+    const bool in_status = one->reason == "FailedScheduling" || one->reason == "Failed" ||
+                           one->reason == "BackOff";
+    if (one->uid != uid || in_status) continue;
     if (!one->message.starts_with("Unable to attach or mount")) return &*one;
     if (!vague) vague = &*one;
   }

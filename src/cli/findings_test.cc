@@ -132,6 +132,7 @@ TEST(Findings, AMountThatFailsIsFoundInTheEventsOfThePod) {
       {"u", "FailedScheduling", "0/1 nodes are available"},
       {"u", "FailedMount", "mount failed: -t nfs 10.0.0.9:/data: Connection timed out"},
       {"u", "FailedMount", "Unable to attach or mount volumes: unmounted volumes=[data]"},
+      {"u", "Failed", "Error: ErrImagePull"},
       {"another", "FailedMount", "of another pod"}};
   EXPECT_TRUE(NeedsWarnings({&pod}));
   const std::vector<Trouble> found = TroublesOf({&pod}, warnings);
