@@ -33,6 +33,10 @@ bool IsOwnedBy(const Json& object, const std::string& uid) {
          });
 }
 
+std::string JobSelector(const std::string& job) {
+  return fmt::format("{}={}", backend::cluster::kJobLabel, job);
+}
+
 }  // namespace
 
 Result<> Release(kube::Client& client, const Json& pod) {
@@ -54,8 +58,7 @@ Result<> Release(kube::Client& client, const Json& pod) {
 Result<std::vector<std::string>> RemovePods(Cluster& cluster, const api::Job& job) {
   kube::Client& client = cluster.client();
   const std::string collection = kube::Path("v1", "pods", job.metadata.name_space);
-  const std::string selector =
-      fmt::format("{}={}", backend::cluster::kJobLabel, job.metadata.name);
+  const std::string selector = JobSelector(job.metadata.name);
   base::Duration longest = kGoneWithin;
   const base::Time began = io::Now();
   while (true) {
@@ -119,14 +122,22 @@ Result<> RemoveOwned(Cluster& cluster, Store store, const api::Job& job) {
     for (const auto& [version, resource] : kinds)
       paths.push_back(kube::Path(version, resource, name_space, name + "-master"));
   }
-  for (const std::string& path : paths) {
-    const auto there = cluster.client().Get(path);
-    auto removed =
-        there && IsOwnedBy(*there, job.metadata.uid) ? cluster.client().Delete(path) : Result<>();
-    // Then the cluster does it. Not everybody may look at, or delete, all that goes.
+  // The cluster removes what we may not look at or delete.
+  const auto remove = [&](const Json& object, const std::string& path) -> Result<> {
+    if (!IsOwnedBy(object, job.metadata.uid)) return {};
+    auto removed = cluster.client().Delete(path);
     if (!removed && removed.error().kind() != ErrorKind::kForbidden &&
         removed.error().kind() != ErrorKind::kNotFound)
       return removed;
+    return {};
+  };
+  for (const std::string& path : paths) {
+    if (const auto there = cluster.client().Get(path)) TRY(remove(*there, path));
+  }
+  const std::string services = kube::Path("v1", "services", name_space);
+  if (const auto there = cluster.client().List(services, JobSelector(name))) {
+    for (const Json& service : *there)
+      TRY(remove(service, services + "/" + kube::Metadata(service, "name")));
   }
   return {};
 }

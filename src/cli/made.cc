@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -18,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kAtOnce = 32;
+constexpr int kBusy = 429;
 constexpr base::Duration kAnswersWithin = 30s;
 constexpr base::Duration kBetweenLooks = 50ms;
 
@@ -58,19 +60,26 @@ Result<Json> Made::Create(const std::string& path, const Json& object) {
     Note(path, *made);
     return made;
   }
-  const bool taken = made.error().kind() == ErrorKind::kTaken;
+  return AfterError(path, object, made.error());
+}
+
+Result<Json> Made::AfterError(const std::string& path, const Json& object,
+                              const base::Error& error) {
+  const bool taken = error.kind() == ErrorKind::kTaken;
   const std::string name = kube::Metadata(object, "name");
-  if ((!taken && made.error().kind() != ErrorKind::kUnavailable) || name.empty()) return made;
-  auto there = client_.Get(path + "/" + name);
-  if (!there || !IsBy(writer_, *there)) return made;
+  const bool unknown = (taken || error.kind() == ErrorKind::kUnavailable) && !name.empty();
+  auto there = unknown ? client_.Get(path + "/" + name) : std::unexpected(error);
+  if (!there || !IsBy(writer_, *there)) return std::unexpected(error);
   Note(path, *there);
-  return taken ? there : made;
+  if (!taken) return std::unexpected(error);
+  return there;
 }
 
 Result<> Made::CreateAll(const std::vector<New>& objects,
                          const std::function<bool(size_t made)>& go_on) {
   size_t next = 0, under_way = 0, made = 0;
-  std::vector<const New*> again;  // what was not made, or of which nobody knows
+  std::vector<const New*> again;  // no answer came, or the server was busy
+  std::vector<std::pair<const New*, base::Error>> failed;
   bool stopped = false;
   const auto send = [&](const New& one) {
     ++under_way;
@@ -80,23 +89,28 @@ Result<> Made::CreateAll(const std::vector<New>& objects,
                 .body = base::CompactJson(one.object)},
                kAnswersWithin, [&](Result<kube::Response> answer) {
                  --under_way;
-                 const bool good = answer && !kube::ErrorOf(*answer);
-                 const auto object = good ? base::ParseJson(answer->body) : base::Invalid("");
-                 if (object) {
-                   Note(one.path, *object);
-                   ++made;
-                 } else {
-                   again.push_back(&one);
+                 auto error = answer ? kube::ErrorOf(*answer) : std::nullopt;
+                 if (!answer || answer->status == kBusy) return again.push_back(&one);
+                 if (error) {
+                   failed.emplace_back(&one, *std::move(error));
+                   return;
                  }
+                 const auto object = base::ParseJson(answer->body);
+                 if (!object) return again.push_back(&one);
+                 Note(one.path, *object);
+                 ++made;
                });
   };
-  while (under_way > 0 || (next < objects.size() && !stopped && again.empty())) {
-    while (next < objects.size() && under_way < kAtOnce && !stopped && again.empty())
-      send(objects[next++]);
+  const auto go = [&] {
+    return next < objects.size() && !stopped && again.empty() && failed.empty();
+  };
+  while (under_way > 0 || go()) {
+    while (go() && under_way < kAtOnce) send(objects[next++]);
     server_.Poll(kBetweenLooks);
     stopped |= !go_on(made);
   }
   if (stopped) return std::unexpected(base::Error(ErrorKind::kUnavailable, "interrupted"));
+  for (const auto& [one, error] : failed) TRY(AfterError(one->path, one->object, error));
   // One by one, with what can be done about each: a lost answer, a server that is busy.
   for (const New* one : again) TRY(Create(one->path, one->object));
   for (; next < objects.size(); ++next) {

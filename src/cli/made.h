@@ -46,6 +46,10 @@ class Made {
   };
 
   void Note(const std::string& path, const base::Json& object);
+  // Finds out what became of an object whose creation got this error, and notes it if it was made.
+  // Returns it if only the name was taken, by ourselves; else the error.
+  base::Result<base::Json> AfterError(const std::string& path, const base::Json& object,
+                                      const base::Error& error);
 
   const std::string writer_;
   kube::Server& server_;

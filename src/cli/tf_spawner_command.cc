@@ -117,10 +117,12 @@ Result<> Make(const Spawn& spawn, const std::string& name_space, Made& made) {
     std::vector<Made::New> alike;
     for (; at < pieces.size() && pieces[at].resource == pieces[first].resource; ++at)
       alike.push_back({kube::Path("v1", pieces[at].resource, name_space), pieces[at].object});
-    TRY_AS(std::string(pieces[first].kind), made.CreateAll(alike, [&](size_t count) {
+    const auto all = made.CreateAll(alike, [&](size_t count) {
       line.Show(fmt::format("making {} of {}", first + count + 1, pieces.size()));
       return Interrupted() == 0;
-    }));
+    });
+    if (Interrupted()) return std::unexpected(Error(ErrorKind::kUnavailable, "interrupted"));
+    TRY_AS(std::string(pieces[first].kind), all);
   }
   made.Keep();
   return {};

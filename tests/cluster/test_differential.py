@@ -141,7 +141,9 @@ ALLOWED = {
 
 # Explained in docs/differences.md, and not to be seen in a scenario: what takes longer, or needs a kubelet.
 ELSEWHERE = {
+    "A node that falls silent": "src/core/gang_test.cc",
     "A pause between restarts": "src/core/restart_policy_test.cc",
+    "Jobs that compete for places": "src/backend/cluster/gangs_test.cc",
     "A pod with sidecars": "src/backend/cluster/pod_test.cc",
     "restartPolicy: Always and exit 0": "src/core/restart_policy_test.cc",
 }

@@ -11,7 +11,7 @@ namespace backend::cluster {
 namespace {
 
 // Of one kind: more than these share an event.
-constexpr size_t kMostSingle = 4;
+constexpr size_t kMostSingle = 8;
 // Of those that share an event, so many are named.
 constexpr size_t kMostNamed = 10;
 

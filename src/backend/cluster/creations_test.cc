@@ -21,11 +21,11 @@ TEST(Creations, AFewObjectsHaveAnEventEach) {
 
 TEST(Creations, ManyObjectsOfAKindShareAnEvent) {
   Creations creations;
-  for (int i = 0; i < 5; ++i) creations.Created("Service", "a-worker-" + std::to_string(i));
+  for (int i = 0; i < 9; ++i) creations.Created("Service", "a-worker-" + std::to_string(i));
   EXPECT_EQ(creations.TakeEvents(),
             Events({{false, "SuccessfulCreateService",
                      "Created service: a-worker-0, a-worker-1, a-worker-2, a-worker-3, "
-                     "a-worker-4"}}));
+                     "a-worker-4, a-worker-5, a-worker-6, a-worker-7, a-worker-8"}}));
   for (int i = 0; i < 500; ++i) creations.Created("Pod", "a-" + std::to_string(1000 + i));
   EXPECT_EQ(creations.TakeEvents(),
             Events({{false, "SuccessfulCreatePod",
