@@ -92,7 +92,7 @@ Result<> Made::CreateAll(const std::vector<New>& objects,
                  auto error = answer ? kube::ErrorOf(*answer) : std::nullopt;
                  if (!answer || answer->status == kBusy) return again.push_back(&one);
                  if (error) {
-                   failed.emplace_back(&one, *std::move(error));
+                   failed.emplace_back(&one, std::move(*error).Context("POST " + one.path));
                    return;
                  }
                  const auto object = base::ParseJson(answer->body);
