@@ -35,7 +35,7 @@ using base::Time;
 using namespace std::chrono_literals;
 
 constexpr Duration kTell = 5s;  // a trouble that lasts this long is told
-// Whoever keeps a job notes a stop at once; one that nobody notes is not waited for.
+// A running operator or master notes a stop at once. Wait no longer than this for it.
 constexpr Duration kHeededWithin = 4s;
 constexpr int kExitStopped = 65;
 
@@ -156,8 +156,8 @@ void Attendance::ReadLogs(Time now) {
   for (const events::Metric& metric : seen.metrics) progress.metrics[metric.name] = metric.value;
 }
 
-// What keeps the job from starting and takes requests to find out: asked for now and then only, and
-// not before the job had a moment to start.
+// Returns what keeps the job from starting. This takes requests, so it is called rarely, and not
+// before the job had a moment to start.
 std::string Attendance::Asked(Time now) {
   const std::vector<const Pod*> pods = follow_.pods();
   const bool unkept = job_.status.conditions.empty();
@@ -184,7 +184,7 @@ std::string Attendance::Asked(Time now) {
   return asked_;
 }
 
-// What keeps the job from starting or ending is told once it lasts, and again when it changes.
+// Prints what keeps the job from starting or ending once it lasts, and again when it changes.
 void Attendance::Tell(Time now) {
   std::string trouble = follow_.trouble();
   if (trouble.empty()) {

@@ -10,7 +10,7 @@
 namespace backend::cluster {
 namespace {
 
-// Of one kind: more than these share an event.
+// More objects of one kind than this share an event.
 constexpr size_t kMostSingle = 8;
 // Of those that share an event, so many are named.
 constexpr size_t kMostNamed = 10;

@@ -33,7 +33,7 @@ TEST(Creations, ManyObjectsOfAKindShareAnEvent) {
                      "a-1008, a-1009 and 490 more"}}));
 }
 
-// Whoever reads the latest event of a kind finds out that something is missing.
+// The latest event then says that something is missing.
 TEST(Creations, RefusalsComeAfterWhatWasCreatedAndShareAnEventToo) {
   Creations creations;
   for (int i = 0; i < 101; ++i) {

@@ -72,7 +72,7 @@ class Deeds {
   // Whether the server would take a pod of this role: kInvalid when it never will.
   void TryPod(const JobPtr& job, api::Role role, Done done);
 
-  // What the server says of it is noted in `creations`, for events.
+  // Records the server's answer in `creations`, for events.
   void CreatePod(const JobPtr& job, api::ReplicaId id, int32_t attempt, CreationsPtr creations,
                  Done done);
   void CreateService(const JobPtr& job, api::ReplicaId id, CreationsPtr creations, Done done);

@@ -42,7 +42,7 @@ std::vector<Key> GangsToBackOff(std::vector<Gang> gangs);
 // Decides when gangs back off and when they return. One thread.
 class GangAdmission {
  public:
-  // What a turn has observed of the job; nothing: it misses no places. `away`: it has backed off.
+  // Records a turn's view of the job. No gang: it misses no places. `away`: it has backed off.
   void Observe(const Key& job, std::optional<Gang> gang, bool away, base::Time now);
   void Forget(const Key& job);
 

@@ -242,7 +242,7 @@ void Turns::Begin(const Key& key, Entry& entry, base::Time now) {
   turn->job->status.conditions.empty() ? TryOut(turn) : Publish(turn);
 }
 
-// What the core decides, after the job has backed off or returned if it is to (gangs.h).
+// Lets the job back off or return if it is due (gangs.h), then returns the core's decision.
 core::Decision Turns::Decide(const Turn& turn, Entry& entry) {
   const base::Time now = turn.began;
   const auto start = gangs_.TakeStart(turn.key);

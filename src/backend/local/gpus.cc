@@ -40,7 +40,7 @@ std::vector<Gpu> AllGpus(const std::string& proc) {
   return out;
 }
 
-// What the template of a role asks for; nothing if it does not say.
+// Returns how many GPUs the template of the role requests, if it names a number.
 std::optional<size_t> Asked(const api::JobSpec& spec, Role role) {
   const base::Json* container = api::TensorFlowContainer(spec.replicas.at(role).pod_template);
   if (!container) return std::nullopt;

@@ -119,7 +119,7 @@ TEST(GpuLeases, ThatTheJobAsksForAreThereOrTheJobIsRefused) {
   const auto refused = leases.ShareOut(MakeJob({{Role::kWorker, 3}}, "2"), Gpus(4));
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().text().contains("asks for 6 GPUs and 4 GPUs are free"));
-  // What it had before, it has still.
+  // The job keeps the GPUs that it had.
   EXPECT_EQ(GpuLeases().ShareOut(MakeJob({{Role::kWorker, 1}}), Gpus(4))->notice,
             "no GPU is free: the job trains on the CPU");
   const auto none = GpuLeases().ShareOut(MakeJob({{Role::kWorker, 1}}, "1"), {});

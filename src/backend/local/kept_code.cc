@@ -56,7 +56,7 @@ Result<> Copy(const fs::path& from, const fs::path& to) {
   TRY(io::MakeDirs(to.parent_path().string()));
   std::error_code error;
   fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
-  // What cannot be read, or is gone, is no module that the job could import.
+  // The job cannot import a file that is gone or that cannot be read.
   if (!error || error == std::errc::permission_denied ||
       error == std::errc::no_such_file_or_directory)
     return {};

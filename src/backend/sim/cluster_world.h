@@ -45,7 +45,7 @@ class ClusterWorld {
   void Start(size_t process);
   void Kill(size_t process);
   std::vector<Process> processes;
-  // Of the wall clock of the machine that runs operators. The cluster's clock is right.
+  // The offset of the operators' wall clock. The cluster's clock is right.
   base::Duration clock_offset{0};
   Weather weather;
   Plan plan;
