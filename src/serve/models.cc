@@ -50,6 +50,9 @@ Models::~Models() {
   }
   thread_.join();
   StopReloads();
+  for (const auto& [name, model] : models_)
+    for (const auto& [version, servable] : model.loaded) servable->Stop();
+  for (const auto& servable : retired_) servable->Stop();
 }
 
 void Models::Configure(std::vector<ModelConfig> configs) {
@@ -370,6 +373,7 @@ void Models::Reap() {
   std::vector<std::pair<std::string, int64_t>> gone;
   std::erase_if(retired_, [&](const std::shared_ptr<Servable>& servable) {
     if (servable.use_count() > 1) return false;
+    servable->Stop();
     gone.emplace_back(servable->model(), servable->version());
     return true;
   });

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <future>
+#include <thread>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -240,6 +241,37 @@ TEST_F(ModelsTest, RequestsThatNobodyWaitsForDoNotRun) {
   const std::string text = counters_.Text();
   EXPECT_NE(text.find(R"(status="CANCELLED"} 1)"), std::string::npos) << text;
   EXPECT_NE(text.find(R"(status="DEADLINE_EXCEEDED"} 1)"), std::string::npos) << text;
+}
+
+// The thread that delivers the answer then has the last reference to the model.
+TEST_F(ModelsTest, TheServerStopsWhileAnAnswerIsDelivered) {
+  Write("same", 1);
+  Start({Config("same")});
+  std::promise<void> delivering, stopping;
+  auto found = *models_->Find("same", std::nullopt, "");
+  const Signature& signature = **found->signatures().Find("");
+  std::vector<Tensor> inputs = {Row(1)};
+  const auto rows = CheckInputs(signature, inputs);
+  Servable* const servable = found.get();
+  servable->Submit(signature, std::move(inputs), *rows, {},
+                   [&, held = std::move(found)](auto) {
+                     delivering.set_value();
+                     stopping.get_future().wait();
+                     std::this_thread::sleep_for(50ms);  // so that the models go first
+                   });
+  delivering.get_future().wait();
+  stopping.set_value();
+  models_.reset();
+}
+
+TEST_F(ModelsTest, RequestsThatWaitWhenTheServerStopsAreAnswered) {
+  Write("wait", 1, "wait");
+  Start({Config("wait")});
+  auto running = Submit("wait", 1);
+  auto waiting = Submit("wait", 2);
+  models_.reset();
+  EXPECT_EQ(running.get().error().code, Code::kUnavailable);
+  EXPECT_EQ(waiting.get().error().code, Code::kUnavailable);
 }
 
 TEST_F(ModelsTest, AReloadIsAnsweredWhenTheNewModelsAreServed) {

@@ -91,7 +91,10 @@ Runtime::Runtime(pid_t pid, int runs, io::Fd socket, std::function<void()> ended
   });
 }
 
-Runtime::~Runtime() {
+Runtime::~Runtime() { Stop(); }
+
+void Runtime::Stop() {
+  if (!reader_.joinable()) return;
   Kill();
   reader_.join();
 }

@@ -4,7 +4,7 @@
 // Run may be called from any thread; answers come on the runtime's own thread, named "answers". A
 // runtime that ends, or answers what is no frame, is done for: `ended` is called once, on that
 // thread, and then what it may have been working on fails with kUnavailable, and what it had not
-// begun with kAborted. Destroyed on any other thread.
+// begun with kAborted. Destroyed on any other thread, or on that one after Stop.
 #pragma once
 
 #include <atomic>
@@ -52,6 +52,9 @@ class Runtime {
 
   // Ends the process, as a crash would.
   void Kill();
+  // Kills the process and waits until every caller has its answer. Called by one thread, which must
+  // not be the one that the answers come on.
+  void Stop();
   pid_t pid() const { return pid_; }
 
  private:

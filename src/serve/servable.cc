@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include <fmt/core.h>
 #include <pthread.h>
@@ -71,7 +72,9 @@ Servable::Servable(const Engine& engine, std::string model, int64_t version, Cou
       counts_(counters.Of(model_)),
       batcher_(engine.limits) {}
 
-Servable::~Servable() {
+Servable::~Servable() { Stop(); }
+
+void Servable::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -79,14 +82,21 @@ Servable::~Servable() {
     changed_.notify_all();
   }
   if (keeper_.joinable()) keeper_.join();
-  // Their last words come here, so they go before anything else, and without the lock.
-  std::vector<std::shared_ptr<Runtime>> all;
+  std::vector<std::shared_ptr<Runtime>> runtimes;
   {
     const std::lock_guard lock(mutex_);
-    all.swap(ended_);
-    all.push_back(std::move(runtime_));
-    all.push_back(std::move(starting_));
+    runtimes.swap(ended_);
+    for (std::shared_ptr<Runtime>* each : {&runtime_, &starting_})
+      if (*each) runtimes.push_back(std::exchange(*each, nullptr));
   }
+  // Without the lock: the callbacks of a runtime that ends take it.
+  for (const auto& runtime : runtimes) runtime->Stop();
+  std::vector<Pending> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting = batcher_.TakeAll();
+  }
+  for (Pending& each : waiting) Fail(each, {Code::kUnavailable, "the model is being unloaded"});
 }
 
 Answer<std::shared_ptr<Servable>> Servable::Load(const Engine& engine, std::string model,
@@ -207,12 +217,14 @@ void Servable::Submit(const Signature& signature, std::vector<Tensor> inputs,
                   .arrived = Steady::now(),
                   .caller = std::move(caller),
                   .done = std::move(done)};
-  bool taken = false;
+  bool taken = false, stopping = false;
   {
     const std::lock_guard lock(mutex_);
-    taken = batcher_.Add(pending);
+    stopping = stopping_;
+    taken = !stopping && batcher_.Add(pending);
     counts_.waiting.Set(static_cast<double>(batcher_.waiting()));
   }
+  if (stopping) return Fail(pending, {Code::kUnavailable, "the model is being unloaded"});
   if (!taken)
     return Fail(pending, {Code::kResourceExhausted,
                           fmt::format("{} requests wait for this model already: try again later",

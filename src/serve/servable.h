@@ -4,8 +4,9 @@
 // Submit may be called from any thread; `done` is called once for each request, on a thread of the
 // runtime's or, when it is refused at once, on the caller's. A runtime that crashes costs the batch
 // it worked on: the others wait for the next one, which is started at once by a thread of its own,
-// named "keeper". That thread also ends a runtime that hangs. Destroyed on the thread that keeps
-// the models (models.h), once nobody else has it.
+// named "keeper". That thread also ends a runtime that hangs. The owner (models.h) calls Stop before
+// it lets go: the last reference may belong to a request whose answer is still being delivered by a
+// thread that the destructor would otherwise have to wait for.
 #pragma once
 
 #include <atomic>
@@ -46,6 +47,9 @@ class Servable : public std::enable_shared_from_this<Servable> {
                                                 int64_t version, const std::string& directory,
                                                 Counters& counters);
   ~Servable();
+  // Ends the runtime and every thread, and answers all requests with an error. Not on a thread that
+  // answers requests.
+  void Stop();
 
   const std::string& model() const { return model_; }
   int64_t version() const { return version_; }
