@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -38,6 +39,10 @@ std::string Environment(const char* name, std::string_view fallback = "") {
   const char* value = std::getenv(name);
   return value && *value ? value : std::string(fallback);
 }
+
+constexpr const char* kNotListed = "the cluster is not listed yet";
+constexpr const char* kBehind =
+    "the API server has older data than this operator: it is behind, or was restored from a backup";
 
 void Say(const std::string& text) {
   fmt::print(stderr, "{} {}\n", base::FormatTime(io::Wall()), text);
@@ -86,10 +91,14 @@ Result<Operator::Options> OptionsFrom(const Args& args, const std::string& own_n
   return out;
 }
 
-// Health and metrics. The flags are set by the operator's thread and read by the servers'.
+// Health and metrics. `not_ready` is set by the operator's thread and read by the servers'.
 struct Pages {
   base::Metrics metrics;
-  std::atomic<bool> ready = false;
+  std::atomic<const char*> not_ready = kNotListed;  // why; null: it is ready
+
+  void Look(const Operator& it) {
+    not_ready = it.behind() ? kBehind : it.synced() ? nullptr : kNotListed;
+  }
 
   Result<std::optional<io::HttpServer>> Serve(
       const Result<std::optional<io::HttpServer::Options>>& options, bool health) {
@@ -102,8 +111,9 @@ struct Pages {
     if (health) {
       add("/healthz", [](const auto&) { return io::ServerResponse{.body = "ok"}; });
       add("/readyz", [this](const auto&) {
-        return ready ? io::ServerResponse{.body = "ok"}
-                     : io::ServerResponse{.status = 503, .body = "the cluster is not listed yet"};
+        const char* why = not_ready;
+        return why ? io::ServerResponse{.status = 503, .body = why}
+                   : io::ServerResponse{.body = "ok"};
       });
     } else {
       add("/metrics", [this](const auto&) {
@@ -136,30 +146,32 @@ class Condition {
   bool leads_ = false;
 };
 
-int Keep(kube::Server& server, Operator::Options options, Pages& pages, const io::Signals& told) {
+int Keep(kube::Server& server, const Operator::Options& options, Pages& pages,
+         const io::Signals& told) {
   backend::cluster::OperatorMetrics metrics(pages.metrics);
-  Operator it(server, std::move(options), metrics);
+  std::optional<Operator> it(std::in_place, server, options, metrics);
   Condition condition;
   pollfd stop{.fd = told.fd(), .events = POLLIN};
   while (!(stop.revents & POLLIN)) {
     const base::Time now = io::Now();
-    it.Advance(now);
-    condition.Look(it);
-    metrics.Look(it);
-    pages.ready = it.synced();
-    if (it.rolled_back()) {
-      Say("the data of the cluster was restored from a backup: ending, to be started again and list "
-          "everything anew");
-      return 1;
+    it->Advance(now);
+    condition.Look(*it);
+    metrics.Look(*it);
+    pages.Look(*it);
+    if (it->rolled_back()) {
+      Say("the data of the cluster was restored from a backup: listing everything again");
+      it.emplace(server, options, metrics);
+      condition = {};
+      continue;
     }
-    const base::Time next = it.next().value_or(now + std::chrono::minutes(1));
+    const base::Time next = it->next().value_or(now + std::chrono::minutes(1));
     server.Poll(std::max(next - io::Now(), base::Duration(0)), {&stop, 1});
   }
   // Whoever waits for the lease gets it now. What is under way is left: the next one finds it.
-  it.Resign();
+  it->Resign();
   const base::Time patience = io::Now() + std::chrono::seconds(2);
-  for (base::Time now = io::Now(); !it.resigned() && now < patience; now = io::Now()) {
-    it.Advance(now);
+  for (base::Time now = io::Now(); !it->resigned() && now < patience; now = io::Now()) {
+    it->Advance(now);
     server.Poll(std::chrono::milliseconds(50));
   }
   Say("stopped");
@@ -195,7 +207,7 @@ int OperatorCommand(const Args& args) {
                   access->server));
   auto server = kube::Server::Connect(std::move(*access), 64);
   if (!server) return Refuse(server.error());
-  return Keep(**server, std::move(*options), pages, told);
+  return Keep(**server, *options, pages, told);
 }
 
 }  // namespace cli

@@ -46,8 +46,12 @@ constexpr int kWatchesBeforeList = 8;
 // A stream that lasted this long without even a bookmark may be from a version that the server does
 // not have: after a restore it says nothing until it gets there. A list tells.
 constexpr Duration kQuietStream = 100s;
-// A server that is behind catches up within this time. After that its data was restored.
-constexpr Duration kCatchesUp = 2min;
+// A list without a resourceVersion is a consistent read of etcd: even an API server that lags does
+// not answer with an older version. A proxy that caches may. A restored server takes about as long
+// as its backup is old to reach the version that was seen.
+constexpr Duration kCatchesUp = 30s;
+// After this many failures in a row, the server may have been restored in the meantime.
+constexpr int kFailuresBeforeCheck = 2;
 
 bool IsObjectWithName(const Json& value) {
   const Json* metadata = base::Find(value, "metadata");
@@ -65,7 +69,8 @@ Version VersionOf(const Json& object) {
 }
 
 struct Watch::State {
-  enum class Step { kList, kPage, kWatch };
+  // kCheck asks only for the server's version, before a watch from the last version seen.
+  enum class Step { kList, kPage, kCheck, kWatch };
 
   Transport& transport;
   const Source source;
@@ -152,7 +157,9 @@ void Watch::State::Next(Step next, Duration after) {
 void Watch::State::Fail(Step next, Error error, std::optional<Duration> retry_after) {
   const Duration asked = std::min(retry_after.value_or(Duration(0)), kLongestRetryAfter);
   const char* doing = step == Step::kWatch ? "watch " : "list ";
-  Next(next, std::max(NextPause(), asked));
+  const Duration after = std::max(NextPause(), asked);
+  const bool check = next == Step::kWatch && failures >= kFailuresBeforeCheck;
+  Next(check ? Step::kCheck : next, after);
   sink.Trouble(std::move(error).Context(doing + source.path));
 }
 
@@ -161,14 +168,15 @@ void Watch::State::See(Version seen) { highest = std::max(highest, seen); }
 // --- The list
 
 void Watch::State::AskForPage() {
-  if (step == Step::kList) {
+  if (step != Step::kPage) {
     continued.clear();
     pages = 0;
     again = false;
   }
+  const int32_t limit = step == Step::kCheck ? 1 : page_size;
   transport.Send({.path = WithQuery(source.path, {{"labelSelector", source.label_selector},
                                                   {"fieldSelector", source.field_selector},
-                                                  {"limit", std::to_string(page_size)},
+                                                  {"limit", std::to_string(limit)},
                                                   {"continue", continued}})},
                  kPageTimeout, Guarded(&State::TakePage));
 }
@@ -176,7 +184,9 @@ void Watch::State::AskForPage() {
 void Watch::State::TakePage(base::Result<Response> answer) {
   if (!answer) {
     // Perhaps because the page was too large for the line, or for us.
-    page_size = std::max(page_size / 2, std::min(kSmallestPage, source.page));
+    if (step != Step::kCheck) {
+      page_size = std::max(page_size / 2, std::min(kSmallestPage, source.page));
+    }
     return Fail(step, answer.error());
   }
   if (auto error = ErrorOf(*answer)) {
@@ -194,16 +204,17 @@ void Watch::State::TakeList(const Json& list) {
   if (its_version == 0 || (items && !items->is_array() && !items->is_null())) {
     return Fail(Step::kList, Error(ErrorKind::kUnavailable, "the answer is no list of objects"));
   }
+  if (step != Step::kPage && its_version < highest) {
+    if (!behind_since) behind_since = now;
+    rolled_back = now - *behind_since >= kCatchesUp;
+    return Fail(Step::kList,
+                Error(ErrorKind::kUnavailable,
+                      fmt::format("the server lists version {}, but version {} was seen already: "
+                                  "it is behind, or its data was restored from a backup",
+                                  its_version, highest)));
+  }
+  if (step == Step::kCheck) return Next(Step::kWatch, Duration(0));
   if (step == Step::kList) {
-    if (its_version < highest) {
-      if (!behind_since) behind_since = now;
-      rolled_back = now - *behind_since >= kCatchesUp;
-      return Fail(Step::kList,
-                  Error(ErrorKind::kUnavailable,
-                        fmt::format("the server lists version {}, but version {} was seen already: "
-                                    "it is behind, or its data was restored from a backup",
-                                    its_version, highest)));
-    }
     behind_since.reset();
     list_version = its_version;
     sink.ListBegin();
@@ -356,13 +367,14 @@ std::optional<Time> Watch::next() const {
   return state_->pause ? state_->now : state_->due;
 }
 
-bool Watch::synced() const { return state_->synced; }
+bool Watch::synced() const { return state_->synced && !behind(); }
+bool Watch::behind() const { return state_->behind_since.has_value(); }
 bool Watch::rolled_back() const { return state_->rolled_back; }
 
 void Watch::ListAgain() {
   State& s = *state_;
   s.synced = false;
-  s.again = s.under_way && s.step != State::Step::kWatch;
+  s.again = s.under_way && (s.step == State::Step::kList || s.step == State::Step::kPage);
   if (s.again) return;
   s.stream.reset();
   s.Next(State::Step::kList, Duration(0));

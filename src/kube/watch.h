@@ -7,6 +7,8 @@
 //
 // - 410, a gap, a stream that cannot be read: lists again.
 // - The stream ended, or went silent: watches again from the last version; bookmarks count.
+// - The stream fails twice in a row: requests the server's version before it watches again. A watch
+//   from a version that a restored server does not have yet would miss all changes up to it.
 // - Other errors, 429 and 5xx: the same again after a growing pause (Retry-After is heeded).
 // - A list older than what was seen already is not believed: asks again.
 #pragma once
@@ -58,8 +60,11 @@ class Watch {
   // When Advance has something to do next; nothing: when an answer has come.
   std::optional<base::Time> next() const;
   // A list is complete that was begun since the start, and since the last ListAgain: what was
-  // missing then did not exist.
+  // missing then did not exist. False while the server is behind.
   bool synced() const;
+  // The server's last list was older than a version seen before. What this watch reported may be
+  // wrong.
+  bool behind() const;
   // The server insists on a version that is older than what it told before, as after a restore of
   // its data from a backup. This watch, and everything learned from it, is of no use any more.
   bool rolled_back() const;

@@ -149,6 +149,12 @@ std::string Operator::trouble() const {
   return parts_->lease ? parts_->lease->trouble() : "";
 }
 
+bool Operator::behind() const {
+  bool any = false;
+  parts_->ForEachWatch([&](const kube::Watch& watch) { any |= watch.behind(); });
+  return any;
+}
+
 bool Operator::rolled_back() const {
   bool any = false;
   parts_->ForEachWatch([&](const kube::Watch& watch) { any |= watch.rolled_back(); });

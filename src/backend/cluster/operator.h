@@ -59,6 +59,8 @@ class Operator {
   bool leads() const;
   // What keeps us from knowing the cluster; empty: nothing.
   std::string trouble() const;
+  // The server's data is older than the data this operator has seen.
+  bool behind() const;
   // The data of the cluster was restored from a backup: what this operator knows never happened.
   // Only a new one, which lists everything again, can go on.
   bool rolled_back() const;
