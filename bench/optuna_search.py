@@ -69,12 +69,21 @@ def suggested(trial, name, kind, *rest):
     return (trial.suggest_int if kind == "int" else trial.suggest_float)(name, rest[0], rest[1], log="log" in rest)
 
 
+def suggest_all(trial, space):
+    """Define by run: a conditional parameter is suggested only where it exists."""
+    values = {}
+    for parameter in space:
+        if mixed_functions.is_active(parameter, values):
+            values[parameter[0]] = suggested(trial, *parameter)
+    return values
+
+
 def mixed(algorithm, functions, function, seeds, budgets):
     space, value_of = getattr(mixed_functions, functions)[function]
     rows = []
     for seed in range(seeds):
         study = optuna.create_study(sampler=SAMPLERS[algorithm](seed=seed))
-        study.optimize(lambda trial: value_of({p[0]: suggested(trial, *p) for p in space}), n_trials=max(budgets))
+        study.optimize(lambda trial: value_of(suggest_all(trial, space)), n_trials=max(budgets))
         values = [trial.value for trial in study.trials]
         rows.append([min(values[:budget]) for budget in budgets])
     return rows

@@ -43,13 +43,13 @@ def windows(bench, python, seeds):
             print(f"tpe, window {window}, {name}: ours {mine:.5f}, Optuna {theirs:.5f} (ranks {score:+.2f})", flush=True)
 
 
-def mixed(bench, python, algorithm, seeds, budget):
+def mixed(bench, python, algorithm, seeds, budget, peer=None):
     """Best values after so many trials as median (quartiles). Returns how many functions ours is worse on."""
-    print(f"\n{algorithm} on mixed spaces, best after {budget} trials, median (quartiles) of {seeds} seeds; the score of ranks is "
+    print(f"\n{algorithm} on mixed spaces{f', beside {peer} of Optuna' if peer else ''}, best after {budget} trials, median (quartiles) of {seeds} seeds; the score of ranks is "
           f"below 0 where ours is better, and worse beyond +{WORSE}\n")
     print("| function | ours | Optuna | random | score |\n| --- | --- | --- | --- | --- |", flush=True)
     worse = 0
-    for name, *columns, score, _ in compare_mixed(python, algorithm, seeds, budget, bench=bench):
+    for name, *columns, score, _ in compare_mixed(python, algorithm, seeds, budget, bench=bench, peer=peer):
         print(f"| {name} | " + " | ".join(f"{q[1]:.4f} ({q[0]:.4f}, {q[2]:.4f})" for q in columns) + f" | {score:+.2f} |", flush=True)
         worse += score >= WORSE
     return worse
@@ -64,10 +64,15 @@ parser.add_argument("--windows", action="store_true")
 parser.add_argument("--mixed", action="store_true")
 parser.add_argument("--check", action="store_true")
 options = parser.parse_args()
-if options.mixed:
+
+def all_mixed():
+    """Without torch Optuna has no Gaussian process: ours is compared with its TPE then."""
     worse = mixed(options.bench, options.optuna, "tpe", options.seeds, 100)
-    if options.optuna_gp:
-        worse += mixed(options.bench, options.optuna_gp, "gp", options.seeds, 50)
+    return worse + mixed(options.bench, options.optuna_gp or options.optuna, "gp", options.seeds, 50, None if options.optuna_gp else "tpe")
+
+
+if options.mixed:
+    worse = all_mixed()
     sys.exit(1 if options.check and worse else 0)
 if options.windows:
     windows(options.bench, options.optuna, options.seeds)
@@ -77,9 +82,7 @@ found(options.bench, options.optuna, "tpe", options.seeds, (50, 100, 200))
 if options.optuna_gp:
     times(options.bench, options.optuna_gp, "gp")
     found(options.bench, options.optuna_gp, "gp", options.seeds, (50, 100))
-worse = mixed(options.bench, options.optuna, "tpe", options.seeds, 100)
-if options.optuna_gp:
-    worse += mixed(options.bench, options.optuna_gp, "gp", options.seeds, 50)
+worse = all_mixed()
 regrets = {(a, p): sum(curves(a, p, 20, options.bench)) / 20 for a, p in
            (("random", "none"), ("random", "asha"), ("random", "median"), ("tpe", "none"), ("tpe", "asha"))}
 for (algorithm, pruning), regret in regrets.items():

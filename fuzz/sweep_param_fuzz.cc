@@ -2,6 +2,7 @@
 // suggests has a text that means the same value.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "sweep/space.h"
@@ -14,8 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(parameter.error().text().find('\n') == std::string::npos);
     return 0;
   }
-  CHECK(sweep::CheckSpace({*parameter}));
-  const auto again = sweep::ParseValues(parameter->name, sweep::Describe(*parameter));
+  // A condition names a parameter that is not there, or this one.
+  CHECK(sweep::CheckSpace({*parameter}).has_value() == parameter->when.empty());
+  const std::string when = parameter->when.empty() ? "" : " when " + DescribeConditions(*parameter);
+  const auto again =
+      sweep::ParseParameter(parameter->name + "=" + sweep::Describe(*parameter) + when);
   CHECK(again && *again == *parameter);
   for (double unit : {0.0, 0.3, 0.5, 0.999, 1.0}) {
     const double value = sweep::FromUnit(*parameter, unit);

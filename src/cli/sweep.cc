@@ -110,8 +110,8 @@ int AskCommand(const Args& args) {
     return 0;
   }
   std::string line = std::to_string(trial.number);
-  for (size_t i = 0; i < space.size(); ++i)
-    line += fmt::format(" --{}={}", space[i].name, sweep::Text(space[i], trial.point[i]));
+  for (const auto& [parameter, text] : sweep::Texts(space, trial.point))
+    line += fmt::format(" --{}={}", parameter->name, text);
   io::WriteOut(1, line + "\n");
   return 0;
 }

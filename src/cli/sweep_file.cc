@@ -43,31 +43,78 @@ std::vector<std::string> Scalars(FieldReader& reader, const Node& list, const st
   return out;
 }
 
+// "1,2,3" of a list or a single value. On a command line a comma and `word` end a value.
+std::optional<std::string> Values(FieldReader& reader, const Node& node, const std::string& path,
+                                  std::string_view word) {
+  if (node.kind != Node::Kind::kList) return Scalar(reader, node, path);
+  std::string values;
+  for (const std::string& choice : Scalars(reader, node, path)) {
+    if (choice.contains(',') || choice.contains(word)) {
+      reader.Fail(node, path, fmt::format("a value cannot have a comma or \"{}\"", word));
+      return std::nullopt;
+    }
+    values += (values.empty() ? "" : ",") + choice;
+  }
+  return values;
+}
+
+// " when optimizer=sgd and layers=2,3" of {optimizer: sgd, layers: [2, 3]}.
+std::string Conditions(FieldReader& reader, const Node& map, const std::string& path) {
+  std::string conditions;
+  if (!reader.IsMap(map, path)) return conditions;
+  if (map.members.empty()) reader.Fail(map, path, "names no parameter");
+  for (const base::NodeMember& member : map.members) {
+    const auto values = Values(reader, member.value, api::Below(path, member.key), " and ");
+    conditions += fmt::format("{}{}={}", conditions.empty() ? " when " : " and ", member.key,
+                              values.value_or(""));
+  }
+  return conditions;
+}
+
+std::string Without(std::string_view prefix, std::string_view text) {
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return std::string(text);
+}
+
 void ReadParameters(FieldReader& reader, const Node& root, SweepFile& file) {
   const Node* map = FieldReader::Member(root, "parameters");
   if (!map || !reader.IsMap(*map, "parameters")) return;
+  sweep::Space space;
   for (const base::NodeMember& member : map->members) {
     const std::string path = api::Below("parameters", member.key);
-    std::string values;
-    if (member.value.kind == Node::Kind::kList) {
-      std::vector<std::string> choices = Scalars(reader, member.value, path);
-      if (std::ranges::any_of(choices, [](const std::string& c) { return c.contains(','); })) {
-        reader.Fail(member.value, path, "a value cannot have a comma");
+    const Node* values = &member.value;
+    std::string conditions;
+    if (member.value.kind == Node::Kind::kMap) {
+      reader.KnownOnly(member.value, path, {"values", "when"});
+      values = FieldReader::Member(member.value, "values");
+      if (!values) {
+        reader.Fail(member.value, api::Below(path, "values"),
+                    "is missing: for example {values: 0.0..0.99, when: {optimizer: sgd}}");
         continue;
       }
-      for (const std::string& choice : choices) values += (values.empty() ? "" : ",") + choice;
-    } else if (auto text = Scalar(reader, member.value, path)) {
-      values = *std::move(text);
-    } else {
+      if (const Node* when = FieldReader::Member(member.value, "when"))
+        conditions = Conditions(reader, *when, api::Below(path, "when"));
+    }
+    const auto text = Values(reader, *values, path, " when ");
+    if (!text) continue;
+    const std::string flag = fmt::format("{}={}{}", member.key, *text, conditions);
+    auto parameter = sweep::ParseParameter(flag);
+    if (!parameter) {
+      reader.Fail(*values, path, Without(member.key + ": ", parameter.error().text()));
       continue;
     }
-    if (auto parameter = sweep::ParseValues(member.key, values); !parameter) {
-      std::string detail = parameter.error().text();
-      if (detail.starts_with(member.key + ": ")) detail.erase(0, member.key.size() + 2);
-      reader.Fail(member.value, path, detail);
-      continue;
+    space.push_back(*std::move(parameter));
+    file.flags.push_back("--param=" + flag);
+  }
+  // A condition can only be checked beside all parameters.
+  if (space.size() < map->members.size()) return;
+  for (size_t i = 0; i < space.size(); ++i) {
+    const Node& value = map->members[i].value;
+    const Node* when = value.Find("when");
+    if (auto good = sweep::CheckConditions(space, i); !good) {
+      reader.Fail(when ? *when : value, api::Below(api::Below("parameters", space[i].name), "when"),
+                  Without(space[i].name + ": when: ", good.error().text()));
     }
-    file.flags.push_back(fmt::format("--param={}={}", member.key, values));
   }
 }
 

@@ -5,6 +5,8 @@
 //   parameters:
 //     lr: log:1e-4..1e-1         as after --param lr=
 //     layers: [1, 2, 3]
+//     optimizer: [sgd, adam]
+//     momentum: {values: 0.0..0.99, when: {optimizer: sgd}}
 //   metric: val_loss
 //   trials: 20                   and goal, parallel, algorithm, prune, seed, window, async, name
 //   run: {workers: 2, ps: 1}     flags of `trainyard run`

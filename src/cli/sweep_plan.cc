@@ -7,12 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "api/manifest.h"
-#include "api/substitute.h"
-#include "api/template.h"
 #include "base/env_file.h"
 #include "base/strings.h"
-#include "base/yaml.h"
 #include "cli/bundle.h"
 #include "cli/cluster.h"
 #include "cli/commands.h"
@@ -20,6 +16,7 @@
 #include "cli/place.h"
 #include "cli/plan.h"
 #include "cli/sweep_file.h"
+#include "cli/sweep_manifest.h"
 #include "io/files.h"
 #include "sweep/search.h"
 
@@ -108,30 +105,6 @@ Result<Plan> TryOut(const SweepPlan& plan, const Args& args) {
   return MakePlan(run);
 }
 
-Result<> CheckManifest(const SweepPlan& plan, const std::string& file) {
-  sweep::Study study(plan.settings);
-  const std::string text = TRY(ManifestOf(plan, study.Ask()));
-  const api::Manifest manifest = api::ReadManifest(text, {}, [](size_t) { return size_t{0}; });
-  if (!manifest.errors.empty()) return Invalid(api::Describe(manifest.errors, file));
-  return {};
-}
-
-// A Template wants values for its own parameters; what else it has stays as it is.
-void GiveToTemplate(base::Node& root, const api::Values& values) {
-  for (base::NodeMember& member : root.members) {
-    if (member.key != "parameters") continue;
-    for (base::Node& parameter : member.value.items) {
-      const base::Node* name = parameter.Find("name");
-      if (!name || !name->scalar.is_string()) continue;
-      const auto value = values.find(std::string_view(name->scalar.get_string()));
-      if (value == values.end()) continue;
-      std::erase_if(parameter.members, [](const base::NodeMember& m) { return m.key == "value"; });
-      parameter.members.push_back(
-          {.key = "value", .value = base::ToNode(base::Json(value->second))});
-    }
-  }
-}
-
 int DefaultSlots(const Plan& plan) {
   int replicas = 0;
   for (const auto& [role, spec] : plan.job.spec.replicas) replicas += spec.replicas;
@@ -149,7 +122,8 @@ Result<Settings> SettingsFrom(const Args& args, const std::string& metric) {
   const bool all_choices = std::ranges::all_of(
       settings.space, [](const sweep::Parameter& p) { return p.kind == sweep::Kind::kChoice; });
   // A few values each and no number of trials: all of them.
-  const bool small = all_choices && sweep::GridSize(settings.space).value_or(1000) <= 100;
+  const auto grid = all_choices ? sweep::Grid(settings.space) : std::vector<sweep::Point>();
+  const bool small = all_choices && grid && grid->size() <= 100;
   const std::string algorithm = TRY(args.OneOf(
       "algorithm", small && !args.Has("trials") ? "grid" : "tpe", {"grid", "random", "tpe", "gp"}));
   settings.algorithm = algorithm == "grid"     ? sweep::Algorithm::kGrid
@@ -165,33 +139,11 @@ Result<Settings> SettingsFrom(const Args& args, const std::string& metric) {
   settings.window = static_cast<int>(TRY(args.Number("window", 8, 1, 1000)));
   settings.async = args.Has("async");
   int trials = kDefaultTrials;
-  if (settings.algorithm == sweep::Algorithm::kGrid) trials = TRY(sweep::GridSize(settings.space));
+  if (settings.algorithm == sweep::Algorithm::kGrid)
+    trials = static_cast<int>(TRY(sweep::Grid(settings.space)).size());
   settings.trials = static_cast<int>(TRY(args.Number("trials", trials, 1, 100'000)));
   TRY(sweep::CheckSettings(settings));
   return settings;
-}
-
-Result<std::string> ManifestOf(const SweepPlan& plan, const sweep::Trial& trial) {
-  auto root = base::ReadYaml(plan.manifest);
-  if (!root) return Invalid(root.error().Text());
-  api::Values values;
-  for (size_t i = 0; i < plan.settings.space.size(); ++i) {
-    const sweep::Parameter& p = plan.settings.space[i];
-    // A name with '-' cannot stand in ${…}.
-    std::string name = p.name;
-    std::ranges::replace(name, '-', '_');
-    if (!plan.manifest.contains("${" + name + "}") && !plan.manifest.contains("${{" + name + "}}"))
-      return Invalid(fmt::format("{}: the manifest has no ${{{}}} in it", p.name, name));
-    values[name] = sweep::Text(p, trial.point[i]);
-  }
-  // For what must differ between trials, an output directory say.
-  values.try_emplace("trial", fmt::format("{}-t{}", plan.name, trial.number));
-  if (api::IsTemplate(*root)) GiveToTemplate(*root, values);
-  api::FieldReader reader;
-  api::Substitution(reader).Apply(*root, values);
-  if (const auto errors = reader.InOrder(); !errors.empty())
-    return Invalid(api::Describe(errors, "the manifest"));
-  return base::WriteYaml(base::ToJson(*root));
 }
 
 std::vector<std::string> RunWords(const SweepPlan& plan, const sweep::Trial& trial) {
@@ -201,10 +153,8 @@ std::vector<std::string> RunWords(const SweepPlan& plan, const sweep::Trial& tri
   words.push_back(plan.script);
   words.emplace_back("--");
   words.insert(words.end(), plan.arguments.begin(), plan.arguments.end());
-  for (size_t i = 0; i < plan.settings.space.size(); ++i) {
-    const sweep::Parameter& p = plan.settings.space[i];
-    words.push_back(fmt::format("--{}={}", p.name, sweep::Text(p, trial.point[i])));
-  }
+  for (const auto& [parameter, text] : sweep::Texts(plan.settings.space, trial.point))
+    words.push_back(fmt::format("--{}={}", parameter->name, text));
   return words;
 }
 

@@ -29,9 +29,6 @@ base::Result<Args> WhereItWasBegun(const Args& args, const SweepPlan& plan);
 // The number of slots, which the window bounds.
 base::Result<int> SlotsFrom(const Args& args, const sweep::Settings& settings, int unless_said);
 
-// The manifest of a trial: ${lr} replaced by its value. kInvalid: a parameter stands nowhere.
-base::Result<std::string> ManifestOf(const SweepPlan& plan, const sweep::Trial& trial);
-
 // The words after "trainyard" that start a trial by itself: what a person would type.
 std::vector<std::string> RunWords(const SweepPlan& plan, const sweep::Trial& trial);
 

@@ -83,8 +83,8 @@ std::string MetricText(const SweepPlan& plan, const Trial& trial) {
 
 std::string ValuesText(const sweep::Space& space, const sweep::Point& point) {
   std::vector<std::string> values;
-  for (size_t i = 0; i < space.size(); ++i)
-    values.push_back(space[i].name + "=" + sweep::Text(space[i], point[i]));
+  for (const auto& [parameter, text] : sweep::Texts(space, point))
+    values.push_back(parameter->name + "=" + text);
   return base::Join(values, " ");
 }
 
@@ -94,8 +94,10 @@ std::string PlanText(const SweepPlan& plan, const std::string& path) {
   const sweep::Settings& s = plan.settings;
   std::string out = fmt::format("{} · {}\n", plan.name,
                                 plan.script.empty() ? "a manifest for each trial" : plan.script);
-  for (const sweep::Parameter& p : s.space)
-    out += fmt::format("  search  {} {}\n", p.name, base::OneLine(sweep::Describe(p), 200));
+  for (const sweep::Parameter& p : s.space) {
+    out += fmt::format("  search  {} {}{}\n", p.name, base::OneLine(sweep::Describe(p), 200),
+                       p.when.empty() ? "" : " when " + sweep::DescribeConditions(p));
+  }
   out += fmt::format("  by      {}, {} {}, {} at a time, seed {}{}\n",
                      kWords[static_cast<size_t>(s.algorithm)], s.trials,
                      s.trials == 1 ? "trial" : "trials", plan.parallel, s.seed,

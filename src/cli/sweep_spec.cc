@@ -46,6 +46,10 @@ Json EncodePlan(const SweepPlan& plan) {
     } else {
       parameter["values"] = sweep::Describe(p);
     }
+    JsonObject when;
+    for (const sweep::Condition& condition : p.when)
+      when[condition.parent] = Texts(condition.values);
+    if (!when.empty()) parameter["when"] = std::move(when);
     parameters.push_back(std::move(parameter));
   }
   return JsonObject{{"version", 1},
@@ -92,6 +96,12 @@ Result<SweepPlan> DecodePlan(const Json& json) {
       s.space.push_back(base::Find(p, "choices")
                             ? TRY(sweep::ChoiceOf(name, TextsAt(p, "choices")))
                             : TRY(sweep::ParseValues(name, base::StringOr(p, "values"))));
+      if (const Json& when = base::At(p, "when"); when.is_object()) {
+        for (const auto& member : when.get_object()) {
+          const std::string parent(member.key());
+          s.space.back().when.push_back({.parent = parent, .values = TextsAt(when, parent)});
+        }
+      }
     }
   }
   s.algorithm =

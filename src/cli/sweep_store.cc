@@ -44,15 +44,26 @@ Result<double> FromExact(const Json& json) {
 
 JsonObject ValuesOf(const sweep::Space& space, const sweep::Point& point) {
   JsonObject values;
-  for (size_t i = 0; i < space.size(); ++i) values[space[i].name] = sweep::Text(space[i], point[i]);
+  for (const auto& [parameter, text] : sweep::Texts(space, point)) values[parameter->name] = text;
   return values;
 }
 
 Result<Trial> AskedFrom(const sweep::Space& space, const Json& record) {
   Trial trial{.number = static_cast<int>(base::IntOr(record, "ask", -1))};
+  const Json& values = base::At(record, "values");
   for (const sweep::Parameter& parameter : space) {
-    const std::string text = base::StringOr(base::At(record, "values"), parameter.name);
-    trial.point.push_back(TRY(sweep::ValueFrom(parameter, text)));
+    trial.point.push_back(
+        base::Find(values, parameter.name)
+            ? TRY(sweep::ValueFrom(parameter, base::StringOr(values, parameter.name)))
+            : sweep::kInactive);
+  }
+  for (size_t i = 0; i < space.size(); ++i) {
+    if (sweep::IsActive(space, i, trial.point) != (trial.point[i] != sweep::kInactive)) {
+      return Invalid(fmt::format("trial {}: {} {}", trial.number, space[i].name,
+                                 trial.point[i] == sweep::kInactive
+                                     ? "has no value"
+                                     : "has a value, which its condition forbids"));
+    }
   }
   return trial;
 }
@@ -324,8 +335,10 @@ std::string Table(const sweep::Settings& settings, const std::vector<Trial>& tri
     if (!sweep::IsOver(trial)) continue;
     out += fmt::format("{},{},{},{}", trial.number, sweep::Name(trial.state),
                        trial.value ? Exact(*trial.value) : "", trial.reports);
-    for (size_t i = 0; i < settings.space.size(); ++i)
-      out += "," + Quoted(sweep::Text(settings.space[i], trial.point[i]));
+    for (size_t i = 0; i < settings.space.size(); ++i) {
+      const bool active = trial.point[i] != sweep::kInactive;
+      out += "," + (active ? Quoted(sweep::Text(settings.space[i], trial.point[i])) : "");
+    }
     out += "," + Quoted(trial.reason) + "\n";
   }
   return out;
@@ -341,10 +354,8 @@ std::string SweepStore::JobName(int number) const {
 
 std::string SweepStore::TrialDir(const Trial& trial) const {
   std::vector<std::string> values;
-  for (size_t i = 0; i < plan_.settings.space.size(); ++i) {
-    const sweep::Parameter& p = plan_.settings.space[i];
-    values.push_back(p.name + "=" + sweep::Text(p, trial.point[i]));
-  }
+  for (const auto& [parameter, text] : sweep::Texts(plan_.settings.space, trial.point))
+    values.push_back(parameter->name + "=" + text);
   std::string name = fmt::format("{:03}-{}", trial.number, base::Join(values, ","));
   // Safe in any file system and on any command line.
   for (char& c : name) {

@@ -108,6 +108,43 @@ TEST_F(Store, TheTableQuotesWhatNeedsIt) {
             "1,complete,0.1,2,0.1,a b,\n");
 }
 
+TEST_F(Store, InactiveParametersHaveNoValueAnywhere) {
+  SweepPlan plan = Plan();
+  plan.settings.space = {*sweep::ParseParameter("o=sgd,adam"),
+                         *sweep::ParseParameter("m=0.0..0.9 when o=sgd"),
+                         *sweep::ParseParameter("b=1..9 when o=adam")};
+  plan.settings.pruning = sweep::Pruning::kNone;
+  auto store = SweepStore::Create(plan, "");
+  ASSERT_TRUE(store);
+  EXPECT_EQ(SweepStore::Open("default", "s")->plan(), plan);
+  sweep::Study study(plan.settings);
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(store->NoteAsked(study.Ask()));
+  EXPECT_EQ(store->Load()->trials(), study.trials());
+
+  const double off = sweep::kInactive;
+  const std::vector<Trial> trials = {
+      {.number = 0, .point = {0, 0.5, off}, .state = State::kComplete, .value = 1},
+      {.number = 1, .point = {1, off, 3}, .state = State::kComplete, .value = 2}};
+  EXPECT_EQ(Table(plan.settings, trials),
+            "trial,state,value,reports,o,m,b,reason\n"
+            "0,complete,1,0,sgd,0.5,,\n"
+            "1,complete,2,0,adam,,3,\n");
+  EXPECT_EQ(io::BaseName(store->TrialDir(trials[1])), "001-o=adam,b=3");
+}
+
+TEST_F(Store, ATrialWithoutAValueThatItMustHaveIsAnError) {
+  SweepPlan plan = Plan();
+  plan.settings.space = {*sweep::ParseParameter("o=sgd,adam"),
+                         *sweep::ParseParameter("m=0.0..0.9 when o=sgd")};
+  auto store = SweepStore::Create(plan, "");
+  ASSERT_TRUE(store->NoteAsked({.number = 0, .point = {0, sweep::kInactive}}));
+  EXPECT_EQ(store->Load().error().text(), "trials.log: trial 0: m has no value");
+  ASSERT_TRUE(io::WriteFile(store->File("trials.log"), ""));
+  ASSERT_TRUE(store->NoteAsked({.number = 0, .point = {1, 0.5}}));
+  EXPECT_EQ(store->Load().error().text(),
+            "trials.log: trial 0: m has a value, which its condition forbids");
+}
+
 TEST_F(Store, DirectoriesOfTrialsHaveSafeNames) {
   auto store = SweepStore::Create(Plan(), "");
   EXPECT_EQ(io::BaseName(store->TrialDir({.number = 7, .point = {0.01, 0}})), "007-lr=0.01,o=a_b");

@@ -140,7 +140,8 @@ std::vector<Flag> TfSpawnerFlags() {
 std::vector<Flag> SweepFlags() {
   return {
       {"param", 0, "NAME=VALUES",
-       "what is searched: lr=log:1e-4..1e-1, units=16..256, layers=1,2,3; may be repeated"},
+       "what is searched: lr=log:1e-4..1e-1, units=16..256, layers=1,2,3, \"momentum=0.0..0.99 "
+       "when optimizer=sgd\"; may be repeated"},
       {"metric", 0, "NAME",
        "what is judged: a name in the log lines or event files (default loss)"},
       {"goal", 0, "GOAL",

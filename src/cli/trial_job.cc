@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "cli/bundle.h"
 #include "cli/refuse.h"
+#include "cli/sweep_manifest.h"
 #include "cli/sweep_plan.h"
 #include "cli/watch.h"
 #include "io/clock.h"
@@ -79,10 +80,8 @@ Result<> TrialJob::Prepare() {
   TRY(io::MakeDirs(dir_));
   std::string env = plan.env;
   if (!env.empty() && !env.ends_with('\n')) env += '\n';
-  for (size_t i = 0; i < space.size(); ++i) {
-    env +=
-        fmt::format("{}={}\n", sweep::VariableOf(space[i]), sweep::Text(space[i], trial_.point[i]));
-  }
+  for (const auto& [parameter, text] : sweep::Texts(space, trial_.point))
+    env += fmt::format("{}={}\n", sweep::VariableOf(*parameter), text);
   env += "TRAINYARD_PARAMS=" + base::CompactJson(sweep::ToJson(space, trial_.point)) + "\n";
   env += "TRAINYARD_SWEEP=" + plan.name + "\n";
   TRY(io::WriteFile(dir_ + "/env", env, 0600));

@@ -3,8 +3,16 @@
 // slopes where the improvement itself is flat (Ament et al. 2023).
 //
 // A choice without order has a column for each value, and one length scale for all of them: any two
-// values are equally far apart. The improvement is searched over values that exist: floats climb its
-// slope, choices and small ranges of whole numbers try each other value in turn.
+// values are equally far apart. The improvement is searched over values that exist: floats climb
+// its slope, choices and small ranges of whole numbers try each other value in turn.
+//
+// A conditional parameter that is a number lies on an arc of radius 1 and length 1, in two columns;
+// an inactive one is at the center (Swersky et al. 2013). So an inactive parameter is equally far
+// from all values, and two points without it do not differ in it.
+//
+// A branch of which few points are known may look worse than it is, and the search would refine the
+// best point of another branch forever. So in a conditional space a suggestion that hardly differs
+// from a known result is replaced by a point of the even spread.
 //
 // Trials in the window are believed to give what the model expects of them, so that it looks
 // elsewhere. The only file that sees Eigen.
@@ -31,6 +39,7 @@ constexpr size_t kMostPoints = 300;  // of the model; beyond: the best half and 
 constexpr size_t kMostFitted = 90;   // of a fit of the length scales
 constexpr int kScattered = 96, kNear = 32, kClimbs = 3;  // candidates; how many are improved on
 constexpr double kStay = 0.7;  // near the best: how likely it keeps a value that is not a float's
+constexpr double kHardly = 1e-3;  // of [0, 1]: how far apart points are that hardly differ
 constexpr uint64_t kDraw = 4;
 constexpr double kSqrt5 = 2.23606797749979;
 
@@ -46,6 +55,9 @@ class Layout {
     for (size_t p = 0; p < space.size(); ++p) {
       first_.push_back(parameter_.size());
       parameter_.resize(parameter_.size() + Width(p), p);
+      is_parent_.push_back(std::ranges::any_of(space, [&](const Parameter& other) {
+        return std::ranges::count(other.when, space[p].name, &Condition::parent) > 0;
+      }));
     }
   }
 
@@ -63,30 +75,35 @@ class Layout {
 
   void Set(double* row, size_t p, double unit) const {
     double* at = row + first_[p];
-    if (!IsSplit(p)) {
-      *at = unit;
-      return;
-    }
     std::fill(at, at + Width(p), 0.0);
-    at[static_cast<size_t>(FromUnit(space_[p], unit))] = kApart;
+    if (unit == kInactive) return;
+    if (IsSplit(p)) {
+      at[static_cast<size_t>(FromUnit(space_[p], unit))] = kApart;
+    } else if (IsArc(p)) {
+      at[0] = std::sin(unit);
+      at[1] = std::cos(unit);
+    } else {
+      *at = unit;
+    }
   }
-  double Get(const double* row, size_t p) const {
-    const double* at = row + first_[p];
-    if (!IsSplit(p)) return *at;
-    const auto value = std::max_element(at, at + Width(p)) - at;
-    return ToUnit(space_[p], static_cast<double>(value));
+  // The slope along a parameter that is not split, from the slopes along its columns.
+  double Slope(const std::vector<double>& by_column, size_t p, double unit) const {
+    const double* at = by_column.data() + first_[p];
+    return IsArc(p) ? std::cos(unit) * at[0] - std::sin(unit) * at[1] : *at;
   }
   std::vector<double> RowOf(const std::vector<double>& units) const {
     std::vector<double> row(parameter_.size());
     for (size_t p = 0; p < space_.size(); ++p) Set(row.data(), p, units[p]);
     return row;
   }
-  // At the values that the parameters will have.
-  std::vector<double> UnitsAt(const std::vector<double>& row) const {
-    std::vector<double> units(space_.size());
-    for (size_t p = 0; p < space_.size(); ++p) units[p] = Snapped(p, Get(row.data(), p));
+  // As the trial will have them: values that exist, and no others than those that are active.
+  std::vector<double> Actual(std::vector<double> units) const {
+    for (size_t p = 0; p < space_.size(); ++p) units[p] = Snapped(p, units[p]);
+    DeactivateUnits(space_, units);
     return units;
   }
+  // Has any value without making other parameters active or inactive.
+  bool IsFree(size_t p) const { return !IsListed(p) && !is_parent_[p]; }
   double Snapped(size_t p, double unit) const {
     return Cells(space_[p]) ? ToUnit(space_[p], FromUnit(space_[p], unit)) : unit;
   }
@@ -94,11 +111,16 @@ class Layout {
  private:
   static constexpr size_t kMostListed = 24;
   static constexpr double kApart = 0.7071067811865476;  // so that two values are 1 apart
-  size_t Width(size_t p) const { return IsSplit(p) ? space_[p].choices.size() : 1; }
+  bool IsArc(size_t p) const { return !IsSplit(p) && !space_[p].when.empty(); }
+  size_t Width(size_t p) const {
+    if (IsSplit(p)) return space_[p].choices.size();
+    return IsArc(p) ? 2 : 1;
+  }
 
   const Space& space_;
   std::vector<size_t> first_;      // of each parameter
   std::vector<size_t> parameter_;  // of each column
+  std::vector<bool> is_parent_;    // of each parameter: a condition names it
 };
 
 struct Hyper {
@@ -353,91 +375,100 @@ void Fit(const Settings& settings, const Known& known, int number, GpMemory& mem
   memory.hyper = Minimize(function, memory.hyper, -16, 5, first ? 40 : 12);
 }
 
-std::vector<double> Row(const MatrixXd& at, Eigen::Index i) {
-  std::vector<double> row(static_cast<size_t>(at.cols()));
-  for (size_t d = 0; d < row.size(); ++d) row[d] = at(i, static_cast<Eigen::Index>(d));
-  return row;
-}
-
-// Anywhere, and around the best.
-MatrixXd Candidates(const Layout& layout, const Data& data, Rng& rng) {
-  MatrixXd at(kScattered + kNear, data.at.cols());
-  Eigen::Index best = 0;
-  data.y.minCoeff(&best);
-  const std::vector<double> best_row = Row(data.at, best);
-  std::vector<double> row(best_row.size());
-  for (Eigen::Index i = 0; i < at.rows(); ++i) {
+// Anywhere, and around the best. Every parameter has a value, which counts where it is active.
+std::vector<std::vector<double>> Candidates(const Layout& layout, const std::vector<double>& best,
+                                            Rng& rng) {
+  std::vector<std::vector<double>> candidates;
+  for (int i = 0; i < kScattered + kNear; ++i) {
     const double width = std::pow(10, -1 - 2 * rng.Uniform());
-    for (size_t p = 0; p < layout.space().size(); ++p) {
-      const double here = layout.Get(best_row.data(), p);
+    std::vector<double> units(best.size());
+    for (size_t p = 0; p < units.size(); ++p) {
       double unit = 0;
-      if (i < kScattered) {
+      if (i < kScattered || best[p] == kInactive) {
         unit = rng.Uniform();
       } else if (layout.IsListed(p)) {
         const double anywhere = rng.Uniform();
-        unit = rng.Uniform() < kStay ? here : anywhere;
+        unit = rng.Uniform() < kStay ? best[p] : anywhere;
       } else {
-        unit = std::clamp(here + width * rng.Normal(), 0.0, 1.0);
+        unit = std::clamp(best[p] + width * rng.Normal(), 0.0, 1.0);
       }
-      layout.Set(row.data(), p, layout.IsListed(p) ? layout.Snapped(p, unit) : unit);
+      units[p] = layout.IsFree(p) ? unit : layout.Snapped(p, unit);
     }
-    at.row(i) = Eigen::Map<const VectorXd>(row.data(), at.cols()).transpose();
+    candidates.push_back(std::move(units));
+  }
+  return candidates;
+}
+
+// Of candidates, each with a value for every parameter, those of inactive ones included.
+MatrixXd CandidateRows(const Layout& layout, const std::vector<std::vector<double>>& candidates) {
+  MatrixXd at(static_cast<Eigen::Index>(candidates.size()), layout.columns());
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    std::vector<double> units = candidates[i];
+    DeactivateUnits(layout.space(), units);
+    const std::vector<double> row = layout.RowOf(units);
+    at.row(static_cast<Eigen::Index>(i)) =
+        Eigen::Map<const VectorXd>(row.data(), at.cols()).transpose();
   }
   return at;
 }
 
-// Climbs from a row: along the slope in what is not listed, then by single changes of what is.
+// Climbs from a candidate: along the slope in what is free, then by single changes of what is
+// listed.
 class Climber {
  public:
   Climber(const Layout& layout, const Model& model) : layout_(layout), model_(model) {}
 
-  std::vector<double> Climb(std::vector<double> row, double& value) const {
-    row = Slide(std::move(row), value);
-    for (int round = 0; round < kRounds && Change(row, value); ++round) {
-      row = Slide(std::move(row), value);
-    }
-    return row;
+  std::vector<double> Climb(std::vector<double> units, double& value) const {
+    Slide(units, value);
+    for (int round = 0; round < kRounds && Change(units, value); ++round) Slide(units, value);
+    return units;
   }
 
  private:
   static constexpr int kRounds = 4;
 
-  std::vector<double> Slide(std::vector<double> row, double& value) const {
+  void Slide(std::vector<double>& units, double& value) const {
+    std::vector<double> active = units;
+    DeactivateUnits(layout_.space(), active);
+    std::vector<size_t> free;
+    std::vector<double> start, slopes(static_cast<size_t>(layout_.columns()));
+    for (size_t p = 0; p < units.size(); ++p) {
+      if (!layout_.IsFree(p) || active[p] == kInactive) continue;
+      free.push_back(p);
+      start.push_back(units[p]);
+    }
+    std::vector<double> row = layout_.RowOf(active);
     const auto function = [&](const std::vector<double>& x, std::vector<double>& gradient) {
-      const double reluctance = model_.Reluctance(x, gradient);
-      for (size_t c = 0; c < gradient.size(); ++c) {
-        if (layout_.IsListed(layout_.ParameterOf(static_cast<Eigen::Index>(c)))) gradient[c] = 0;
-      }
+      for (size_t i = 0; i < free.size(); ++i) layout_.Set(row.data(), free[i], x[i]);
+      const double reluctance = model_.Reluctance(row, slopes);
+      for (size_t i = 0; i < free.size(); ++i) gradient[i] = layout_.Slope(slopes, free[i], x[i]);
       return reluctance;
     };
-    return Minimize(function, std::move(row), 0, 1, 20, &value);
+    const std::vector<double> end = Minimize(function, std::move(start), 0, 1, 20, &value);
+    for (size_t i = 0; i < free.size(); ++i) units[free[i]] = end[i];
   }
 
-  // The best row that differs in one listed parameter, if it is better.
-  bool Change(std::vector<double>& row, double& value) const {
+  // To the best that differs in one listed parameter, if it is better.
+  bool Change(std::vector<double>& units, double& value) const {
+    std::vector<double> active = units;
+    DeactivateUnits(layout_.space(), active);
     std::vector<std::vector<double>> others;
-    for (size_t p = 0; p < layout_.space().size(); ++p) {
-      if (!layout_.IsListed(p)) continue;
+    for (size_t p = 0; p < units.size(); ++p) {
+      if (!layout_.IsListed(p) || active[p] == kInactive) continue;
       const size_t cells = Cells(layout_.space()[p]);
-      const double here = layout_.Get(row.data(), p);
       for (size_t cell = 0; cell < cells; ++cell) {
         const double unit =
             layout_.Snapped(p, (static_cast<double>(cell) + 0.5) / static_cast<double>(cells));
-        if (unit == here) continue;
-        others.push_back(row);
-        layout_.Set(others.back().data(), p, unit);
+        if (unit == units[p]) continue;
+        others.push_back(units);
+        others.back()[p] = unit;
       }
     }
     if (others.empty()) return false;
-    MatrixXd at(static_cast<Eigen::Index>(others.size()), layout_.columns());
-    for (size_t i = 0; i < others.size(); ++i) {
-      at.row(static_cast<Eigen::Index>(i)) =
-          Eigen::Map<const VectorXd>(others[i].data(), at.cols()).transpose();
-    }
     Eigen::Index best = 0;
-    const double least = model_.Reluctance(at).minCoeff(&best);
+    const double least = model_.Reluctance(CandidateRows(layout_, others)).minCoeff(&best);
     if (!(least < value - 1e-9)) return false;
-    row = others[static_cast<size_t>(best)];
+    units = others[static_cast<size_t>(best)];
     value = least;
     return true;
   }
@@ -445,6 +476,15 @@ class Climber {
   const Layout& layout_;
   const Model& model_;
 };
+
+// Whether a result has this point, or one that differs by less than kHardly in each parameter.
+bool IsRefined(const Known& known, const std::vector<double>& units) {
+  return std::ranges::any_of(known.results, [&](const Known::Result& result) {
+    return std::ranges::equal(*result.at, units, [](double a, double b) {
+      return a == b || std::fabs(a - b) < kHardly;  // infinite if only one is inactive
+    });
+  });
+}
 
 }  // namespace
 
@@ -456,24 +496,31 @@ std::vector<double> GpPoint(const Settings& settings, const std::vector<Trial>& 
   const Known known = WhatIsKnown(settings, trials, number);
   if (known.results.size() < kStartup || memory.hyper.empty()) return SpreadPoint(settings, number);
   const Layout layout(settings.space);
-  Model model(DataOf(layout, known.results, Chosen(known.results, kMostPoints)),
-              Hyper(layout, memory.hyper));
+  const std::vector<size_t> chosen = Chosen(known.results, kMostPoints);
+  Model model(DataOf(layout, known.results, chosen), Hyper(layout, memory.hyper));
   model.Believe(RowsOf(layout, known.pending));
+  // Believed ones may be the best, too.
+  Eigen::Index lowest = 0;
+  model.data().y.minCoeff(&lowest);
+  const auto at = static_cast<size_t>(lowest);
+  const std::vector<double>& best_known =
+      at < chosen.size() ? *known.results[chosen[at]].at : *known.pending[at - chosen.size()];
 
   Rng rng(settings.seed, static_cast<uint64_t>(number), kDraw);
-  const MatrixXd candidates = Candidates(layout, model.data(), rng);
-  const VectorXd reluctance = model.Reluctance(candidates);
-  std::vector<Eigen::Index> order(static_cast<size_t>(candidates.rows()));
-  std::iota(order.begin(), order.end(), Eigen::Index{0});
-  std::ranges::stable_sort(order, {}, [&](Eigen::Index i) { return reluctance[i]; });
+  const auto candidates = Candidates(layout, best_known, rng);
+  const VectorXd reluctance = model.Reluctance(CandidateRows(layout, candidates));
+  std::vector<size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(
+      order, {}, [&](size_t i) { return reluctance[static_cast<Eigen::Index>(i)]; });
 
   const Climber climber(layout, model);
   std::vector<double> best;
   double least = 0;
   for (int climb = 0; climb < kClimbs; ++climb) {
     double value = 0;
-    const std::vector<double> units = layout.UnitsAt(
-        climber.Climb(Row(candidates, order[static_cast<size_t>(climb)]), value));
+    const std::vector<double> units =
+        layout.Actual(climber.Climb(candidates[order[static_cast<size_t>(climb)]], value));
     if ((best.empty() || value < least) && !IsTried(known, units)) {
       least = value;
       best = units;
@@ -481,10 +528,12 @@ std::vector<double> GpPoint(const Settings& settings, const std::vector<Trial>& 
   }
   // All of them were tried: the most promising that was not.
   for (size_t i = 0; best.empty() && i < order.size(); ++i) {
-    const std::vector<double> units = layout.UnitsAt(Row(candidates, order[i]));
+    const std::vector<double> units = layout.Actual(candidates[order[i]]);
     if (!IsTried(known, units)) best = units;
   }
-  return best.empty() ? RandomPoint(settings, number) : best;
+  if (best.empty()) return RandomPoint(settings, number);
+  if (IsConditional(settings.space) && IsRefined(known, best)) return SpreadPoint(settings, number);
+  return best;
 }
 
 }  // namespace sweep

@@ -40,6 +40,14 @@ std::vector<size_t> GroupsOf(const Parameter& p, const std::vector<Sample>& samp
   return groups;
 }
 
+// The sum of squares around the mean rank.
+double Spread(const std::vector<Sample>& samples) {
+  double mean = 0, sum = 0;
+  for (const Sample& sample : samples) mean += sample.rank / static_cast<double>(samples.size());
+  for (const Sample& sample : samples) sum += (sample.rank - mean) * (sample.rank - mean);
+  return sum;
+}
+
 double ShareExplained(const std::vector<Sample>& samples, const std::vector<size_t>& groups) {
   struct Sum {
     double sum = 0;
@@ -88,7 +96,13 @@ std::vector<double> Importance(const Settings& settings, const std::vector<Trial
   }
   std::vector<double> shares;
   for (size_t p = 0; p < settings.space.size(); ++p) {
-    shares.push_back(ShareExplained(samples, GroupsOf(settings.space[p], samples, p)));
+    // Only trials in which it is active say anything about it; it matters for them alone.
+    std::vector<Sample> active = samples;
+    std::erase_if(active, [&](const Sample& s) { return s.trial->point[p] == kInactive; });
+    const bool enough = active.size() >= kLeast;
+    const double part = enough ? Spread(active) / Spread(samples) : 0;
+    shares.push_back(
+        part > 0 ? part * ShareExplained(active, GroupsOf(settings.space[p], active, p)) : 0);
   }
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   if (sum <= 0) return {};

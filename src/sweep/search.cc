@@ -73,6 +73,7 @@ std::vector<double> RandomPoint(const Settings& settings, int number) {
   Rng rng(settings.seed, static_cast<uint64_t>(number), kRandomDraw);
   std::vector<double> point(settings.space.size());
   for (double& unit : point) unit = rng.Uniform();
+  DeactivateUnits(settings.space, point);
   return point;
 }
 
@@ -90,42 +91,42 @@ std::vector<double> SpreadPoint(const Settings& settings, int number) {
     step /= root;
     unit = std::fmod(rng.Uniform() + step * (number + 1), 1.0);
   }
+  DeactivateUnits(settings.space, point);
   return point;
 }
 
-Point GridPoint(const Space& space, int number) {
-  Point point(space.size());
-  size_t rest = static_cast<size_t>(number);
-  for (size_t i = space.size(); i-- > 0;) {
-    const size_t cells = Cells(space[i]);
-    point[i] = static_cast<double>(rest % cells);
-    if (space[i].kind == Kind::kInt) point[i] += space[i].low;
-    rest /= cells;
-  }
-  return point;
-}
-
-Result<int> GridSize(const Space& space) {
-  double size = 1;
+Result<std::vector<Point>> Grid(const Space& space) {
   for (const Parameter& parameter : space) {
-    const size_t cells = Cells(parameter);
-    if (cells == 0) {
-      return Invalid(
-          fmt::format("{}: a grid needs values, not a range of numbers: --param {}=0.1,0.01, or "
-                      "another --algorithm",
-                      parameter.name, parameter.name));
+    if (Cells(parameter) > 0) continue;
+    return Invalid(
+        fmt::format("{}: a grid needs values, not a range of numbers: --param {}=0.1,0.01, or "
+                    "another --algorithm",
+                    parameter.name, parameter.name));
+  }
+  // Parameter by parameter; what is inactive beside the values before it has one place.
+  std::vector<Point> points = {Point(space.size(), kInactive)};
+  for (size_t i : ParentsFirst(space)) {
+    const double first = space[i].kind == Kind::kInt ? space[i].low : 0;
+    const size_t cells = Cells(space[i]);
+    std::vector<Point> longer;
+    for (const Point& point : points) {
+      const bool active = IsActive(space, i, point);
+      for (size_t cell = 0; cell < (active ? cells : 1); ++cell) {
+        if (longer.size() == kMostTrials)
+          return Invalid(fmt::format("the grid has more than {} points", kMostTrials));
+        longer.push_back(point);
+        if (active) longer.back()[i] = first + static_cast<double>(cell);
+      }
     }
-    size *= static_cast<double>(cells);
+    points = std::move(longer);
   }
-  if (size > kMostTrials) {
-    return Invalid(fmt::format("the grid has {:.0f} points, more than {}", size, kMostTrials));
-  }
-  return static_cast<int>(size);
+  std::ranges::sort(points);
+  return points;
 }
 
 Result<> CheckSettings(const Settings& settings) {
   TRY(CheckSpace(settings.space));
-  if (settings.algorithm == Algorithm::kGrid) TRY(GridSize(settings.space));
+  if (settings.algorithm == Algorithm::kGrid) TRY(Grid(settings.space));
   if (settings.algorithm == Algorithm::kGp) {
     size_t choices = 0;
     for (const Parameter& parameter : settings.space) {

@@ -33,10 +33,9 @@ std::vector<double> RandomPoint(const Settings& settings, int number);
 std::vector<double> SpreadPoint(const Settings& settings, int number);
 std::vector<double> TpePoint(const Settings& settings, const Known& known, int number);
 
-// The first parameter turns slowest, as in the nested loops of a shell script.
-Point GridPoint(const Space& space, int number);
-// How many points a grid has; an error when it has none or too many.
-base::Result<int> GridSize(const Space& space);
+// All points of a grid, each once: the first parameter turns slowest, as in the nested loops of a
+// shell script. An error when there are none or too many.
+base::Result<std::vector<Point>> Grid(const Space& space);
 
 // Nothing is refused later than here.
 base::Result<> CheckSettings(const Settings& settings);

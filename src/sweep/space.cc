@@ -16,6 +16,7 @@ namespace {
 using base::Invalid;
 using base::Result;
 
+constexpr std::string_view kWhen = " when ";
 constexpr double kMostWhole = 1e15;  // whole numbers below it are exact as double
 
 std::optional<double> NumberFrom(std::string_view text) {
@@ -99,6 +100,34 @@ double High(const Parameter& p) {
   return Stretched(p, p.kind == Kind::kInt ? p.high + 0.5 : p.high);
 }
 
+Result<std::vector<Condition>> ParseConditions(const std::string& name, std::string_view text) {
+  std::vector<Condition> conditions;
+  while (true) {
+    const size_t end = text.find(" and ");
+    const std::string_view part = base::Trim(text.substr(0, end));
+    const size_t equals = part.find('=');
+    if (equals == 0 || equals == part.npos) {
+      return Invalid(fmt::format("{}: \"{}\" is no condition: when NAME=VALUE, such as when "
+                                 "optimizer=sgd",
+                                 name, base::OneLine(base::CleanUtf8(part))));
+    }
+    Condition condition{.parent = std::string(base::Trim(part.substr(0, equals)))};
+    TRY(CheckName(condition.parent));
+    for (std::string_view value : base::Split(part.substr(equals + 1), ',')) {
+      condition.values.emplace_back(base::Trim(value));
+      if (condition.values.back().empty())
+        return Invalid(fmt::format("{}: when {}: a value is empty", name, condition.parent));
+    }
+    conditions.push_back(std::move(condition));
+    if (end == text.npos) return conditions;
+    text.remove_prefix(end + 5);
+  }
+}
+
+size_t IndexOf(const Space& space, const std::string& name) {
+  return static_cast<size_t>(std::ranges::find(space, name, &Parameter::name) - space.begin());
+}
+
 double SixDigits(double value) {
   const std::string text = fmt::format("{:.6g}", value);
   return NumberFrom(text).value_or(value);
@@ -174,7 +203,13 @@ Result<Parameter> ParseParameter(std::string_view text) {
     return Invalid(fmt::format("{}: must be NAME=VALUES, such as lr=log:1e-4..1e-1 or layers=1,2,3",
                                base::OneLine(base::CleanUtf8(text))));
   }
-  return ParseValues(std::string(text.substr(0, equals)), text.substr(equals + 1));
+  const std::string name(text.substr(0, equals));
+  const std::string_view rest = text.substr(equals + 1);
+  const size_t when = rest.find(kWhen);
+  Parameter parameter = TRY(ParseValues(name, rest.substr(0, when)));
+  if (when != rest.npos)
+    parameter.when = TRY(ParseConditions(name, rest.substr(when + kWhen.size())));
+  return parameter;
 }
 
 Result<> CheckSpace(const Space& space) {
@@ -190,7 +225,89 @@ Result<> CheckSpace(const Space& space) {
     return Invalid(fmt::format("{} and {} would be the same variable {}", at->second,
                                parameter.name, at->first));
   }
+  for (size_t i = 0; i < space.size(); ++i) TRY(CheckConditions(space, i));
   return {};
+}
+
+Result<> CheckConditions(const Space& space, size_t index) {
+  const Parameter& p = space[index];
+  for (const Condition& condition : p.when) {
+    const size_t at = IndexOf(space, condition.parent);
+    if (at == space.size()) {
+      std::vector<std::string> names;
+      for (const Parameter& other : space) names.push_back(other.name);
+      const auto nearest = base::Nearest(condition.parent, names);
+      return Invalid(fmt::format("{}: when: there is no parameter {}{}", p.name, condition.parent,
+                                 nearest ? fmt::format(": did you mean {}?", *nearest) : ""));
+    }
+    if (std::ranges::count(p.when, condition.parent, &Condition::parent) > 1)
+      return Invalid(fmt::format("{}: when: {} is given twice", p.name, condition.parent));
+    if (at == index)
+      return Invalid(fmt::format("{}: when: a parameter cannot depend on itself", p.name));
+    const Parameter& parent = space[at];
+    if (parent.kind == Kind::kFloat) {
+      return Invalid(fmt::format(
+          "{}: when: {} is a range of numbers that are not whole: a condition needs a choice or "
+          "whole numbers",
+          p.name, parent.name));
+    }
+    for (const std::string& value : condition.values)
+      TRY_AS(p.name + ": when", ValueFrom(parent, value));
+  }
+  // Up from parent to parent; one that comes back to where it began goes around.
+  std::vector<size_t> above = {index};
+  for (size_t i = 0; i < above.size(); ++i) {
+    for (const Condition& condition : space[above[i]].when) {
+      const size_t at = IndexOf(space, condition.parent);
+      if (at == index) {
+        return Invalid(fmt::format("{}: when: the conditions of {} and {} depend on each other",
+                                   p.name, p.name, space[above[i]].name));
+      }
+      if (at < space.size() && !std::ranges::count(above, at)) above.push_back(at);
+    }
+  }
+  return {};
+}
+
+bool IsConditional(const Space& space) {
+  return std::ranges::any_of(space, [](const Parameter& p) { return !p.when.empty(); });
+}
+
+std::vector<size_t> ParentsFirst(const Space& space) {
+  std::vector<size_t> order;
+  while (order.size() < space.size()) {
+    const size_t before = order.size();
+    for (size_t i = 0; i < space.size(); ++i) {
+      const bool ready = std::ranges::all_of(space[i].when, [&](const Condition& condition) {
+        return std::ranges::count(order, IndexOf(space, condition.parent)) > 0;
+      });
+      if (ready && !std::ranges::count(order, i)) order.push_back(i);
+    }
+    CHECK(order.size() > before);  // CheckSpace refuses circles
+  }
+  return order;
+}
+
+bool IsActive(const Space& space, size_t index, const Point& point) {
+  return std::ranges::all_of(space[index].when, [&](const Condition& condition) {
+    const size_t parent = IndexOf(space, condition.parent);
+    return point[parent] != kInactive &&
+           std::ranges::any_of(condition.values, [&](const std::string& text) {
+             return ValueFrom(space[parent], text) == point[parent];
+           });
+  });
+}
+
+void DeactivateUnits(const Space& space, std::vector<double>& units) {
+  if (!IsConditional(space)) return;
+  Point point(space.size(), kInactive);
+  for (size_t i : ParentsFirst(space)) {
+    if (IsActive(space, i, point)) {
+      point[i] = FromUnit(space[i], units[i]);
+    } else {
+      units[i] = kInactive;
+    }
+  }
 }
 
 std::string Describe(const Parameter& p) {
@@ -201,6 +318,13 @@ std::string Describe(const Parameter& p) {
   // What would read as whole numbers says that it is not.
   const bool whole = LooksWhole(fmt::format("{}", p.low)) && LooksWhole(fmt::format("{}", p.high));
   return fmt::format("{}{}{}", p.log ? "log:" : "", whole ? "float:" : "", range);
+}
+
+std::string DescribeConditions(const Parameter& p) {
+  std::vector<std::string> parts;
+  for (const Condition& condition : p.when)
+    parts.push_back(condition.parent + "=" + base::Join(condition.values, ","));
+  return base::Join(parts, " and ");
 }
 
 size_t Cells(const Parameter& p) {
@@ -216,6 +340,7 @@ double CellWidth(const Parameter& p, double unit) {
 }
 
 double ToUnit(const Parameter& p, double value) {
+  if (value == kInactive) return kInactive;
   if (p.kind == Kind::kChoice) return (value + 0.5) / static_cast<double>(p.choices.size());
   return std::clamp((Stretched(p, value) - Low(p)) / (High(p) - Low(p)), 0.0, 1.0);
 }
@@ -248,10 +373,20 @@ Result<double> ValueFrom(const Parameter& p, std::string_view text) {
   return Invalid(fmt::format("{}: {} is none of {}", p.name, base::OneLine(text), Describe(p)));
 }
 
+std::vector<std::pair<const Parameter*, std::string>> Texts(const Space& space,
+                                                            const Point& point) {
+  std::vector<std::pair<const Parameter*, std::string>> texts;
+  for (size_t i = 0; i < space.size(); ++i) {
+    if (point[i] != kInactive) texts.emplace_back(&space[i], Text(space[i], point[i]));
+  }
+  return texts;
+}
+
 base::JsonObject ToJson(const Space& space, const Point& point) {
   base::JsonObject object;
   for (size_t i = 0; i < space.size(); ++i) {
     const Parameter& p = space[i];
+    if (point[i] == kInactive) continue;
     if (p.kind == Kind::kFloat) {
       object[p.name] = point[i];
     } else if (p.kind == Kind::kInt) {

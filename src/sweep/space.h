@@ -6,15 +6,21 @@
 //                          log:16..256 as above
 //   layers=1,2,3           one of these; numbers in rising or falling order count as ordered
 //   optimizer=adam,sgd     one of these
+//   momentum=0.0..0.99 when optimizer=sgd
+//                          exists only in trials in which the optimizer is sgd; further conditions
+//                          follow "and", further values a comma
 //
 // A value is kept as one number: itself, or for a choice its place among the choices. Searchers
-// see every parameter as the interval [0, 1].
+// see every parameter as the interval [0, 1]. A parameter that does not exist in a trial is
+// inactive there: its value is kInactive, in points and in units.
 //
 // Values only; any thread.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -28,6 +34,17 @@ inline constexpr size_t kMostText = 200;  // bytes of a choice, or of a name
 
 enum class Kind { kFloat, kInt, kChoice };
 
+// No value and no unit is infinite, and it compares equal to itself.
+inline constexpr double kInactive = -std::numeric_limits<double>::infinity();
+
+// Holds in trials in which the parameter of that name is active and has one of the values.
+struct Condition {
+  std::string parent;
+  std::vector<std::string> values;
+
+  bool operator==(const Condition&) const = default;
+};
+
 struct Parameter {
   std::string name;
   Kind kind = Kind::kFloat;
@@ -35,7 +52,8 @@ struct Parameter {
   double high = 0;
   bool log = false;
   std::vector<std::string> choices;
-  bool ordered = false;  // choices that are numbers in order
+  bool ordered = false;         // choices that are numbers in order
+  std::vector<Condition> when;  // active where all of them hold
 
   bool operator==(const Parameter&) const = default;
 };
@@ -43,17 +61,30 @@ struct Parameter {
 using Space = std::vector<Parameter>;
 using Point = std::vector<double>;  // a value for each parameter of a space, in its order
 
-// "NAME=VALUES" as above.
+// "NAME=VALUES" or "NAME=VALUES when CONDITIONS" as above.
 base::Result<Parameter> ParseParameter(std::string_view text);
-// The part after the '='.
+// The part between '=' and " when ".
 base::Result<Parameter> ParseValues(const std::string& name, std::string_view values);
 // A choice of these texts.
 base::Result<Parameter> ChoiceOf(const std::string& name, std::vector<std::string> choices);
-// What holds for all of them together: a name once, and once as a variable.
+// What holds for all of them together: a name once, and once as a variable; conditions name other
+// parameters and values of theirs, and do not go around in a circle.
 base::Result<> CheckSpace(const Space& space);
+// The part of it that is about the conditions of one parameter.
+base::Result<> CheckConditions(const Space& space, size_t index);
 
 // The same in the grammar above, for people and for files.
 std::string Describe(const Parameter& parameter);
+std::string DescribeConditions(const Parameter& parameter);  // "optimizer=sgd and layers=2,3"
+
+bool IsConditional(const Space& space);
+// Whether a parameter exists beside the values of those that its conditions name, each of which is
+// right, or kInactive. The space was checked.
+bool IsActive(const Space& space, size_t index, const Point& point);
+// Sets to kInactive what does not exist beside the other values.
+void DeactivateUnits(const Space& space, std::vector<double>& units);
+// The parameters in an order in which those that a condition names come before it.
+std::vector<size_t> ParentsFirst(const Space& space);
 
 // How many values there are; 0: any number of them.
 size_t Cells(const Parameter& parameter);
@@ -68,7 +99,10 @@ std::string Text(const Parameter& parameter, double value);
 // The value that a text means, or an error that says what would be one.
 base::Result<double> ValueFrom(const Parameter& parameter, std::string_view text);
 
-// {"lr": 0.01, "optimizer": "adam"}: numbers as numbers.
+// The names and texts of the parameters that are active, in their order.
+std::vector<std::pair<const Parameter*, std::string>> Texts(const Space& space, const Point& point);
+
+// {"lr": 0.01, "optimizer": "adam"}: numbers as numbers; only what is active.
 base::JsonObject ToJson(const Space& space, const Point& point);
 
 // "lr" -> "TRAINYARD_PARAM_LR", "batch-size" -> "TRAINYARD_PARAM_BATCH_SIZE"

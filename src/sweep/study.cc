@@ -14,7 +14,8 @@ namespace {
 // A grid ends with its last point, whatever number of trials was asked for.
 Settings Bounded(Settings settings) {
   if (settings.algorithm == Algorithm::kGrid) {
-    settings.trials = std::min(settings.trials, GridSize(settings.space).value_or(0));
+    const auto grid = Grid(settings.space);
+    settings.trials = std::min(settings.trials, grid ? static_cast<int>(grid->size()) : 0);
   }
   return settings;
 }
@@ -48,7 +49,8 @@ const Trial& Study::Ask() {
   const Space& space = settings_.space;
   Trial trial{.number = number};
   if (settings_.algorithm == Algorithm::kGrid) {
-    trial.point = GridPoint(space, number);
+    if (grid_.empty()) grid_ = Grid(space).value_or(std::vector<Point>());
+    trial.point = grid_[static_cast<size_t>(number)];
   } else {
     std::vector<double> units;
     if (settings_.algorithm == Algorithm::kRandom) {
@@ -58,7 +60,9 @@ const Trial& Study::Ask() {
     } else {
       units = GpPoint(settings_, trials_, number, gp_);
     }
-    for (size_t i = 0; i < space.size(); ++i) trial.point.push_back(FromUnit(space[i], units[i]));
+    for (size_t i = 0; i < space.size(); ++i) {
+      trial.point.push_back(units[i] == kInactive ? kInactive : FromUnit(space[i], units[i]));
+    }
   }
   // Of the value that it really is.
   trial.units = UnitsOf(space, trial.point);

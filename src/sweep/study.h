@@ -74,6 +74,7 @@ class Study {
   std::vector<Progress> progress_;
   std::vector<int> decided_;
   GpMemory gp_;
+  std::vector<Point> grid_;  // of a grid, once it was asked for a point
 };
 
 }  // namespace sweep

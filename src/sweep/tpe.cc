@@ -13,6 +13,12 @@
 // tried are not suggested again while there are others. Trials in the window count as bad: where
 // somebody looks already nobody needs to (constant liar). Pruned trials rank behind complete ones,
 // those that got farther first.
+//
+// Conditional parameters make the space a tree. Parameters with the same conditions are a group.
+// Groups are chosen one after the other, those without conditions first, so that no branch is
+// favored for having more parameters. The densities of a group are made of the results in which it
+// was active, split into good and bad among themselves. Each result is weighted by how near it is
+// to what was chosen for the groups before, so that values that belong together stay together.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,10 +35,11 @@ constexpr int kStartup = 10;  // results before a model is worth anything
 constexpr int kCandidates = 24;
 constexpr int kMostDraws = 200;  // before a point that was tried is suggested again
 constexpr size_t kMostGood = 25;
-constexpr size_t kFullWeight = 25;  // the latest results; older ones weigh less
-constexpr double kNegligible = 36;  // of an exponent: e^-36 of the rest
-constexpr double kNarrowest = 100;  // a kernel is at least 1 / this wide
-constexpr size_t kBuckets = 128;    // more than that
+constexpr size_t kFullWeight = 25;    // the latest results; older ones weigh less
+constexpr double kNegligible = 36;    // of an exponent: e^-36 of the rest
+constexpr double kNarrowest = 100;    // a kernel is at least 1 / this wide
+constexpr size_t kBuckets = 128;      // more than that
+constexpr double kLeastNear = 1e-30;  // of a weight, so that none is 0
 constexpr uint64_t kDraw = 3;
 
 bool Unordered(const Parameter& p) { return p.kind == Kind::kChoice && !p.ordered; }
@@ -43,17 +50,27 @@ double Cumulative(double z) {
   return 0.5 * std::erfc(-z * 0.7071067811865476);
 }
 
+// Parameters that are active together.
+struct Group {
+  std::vector<size_t> parameters;
+  Space space;
+};
+
 // Numbers are kept by parameter, not by kernel: the loops over kernels are what takes time.
 class Mixture {
  public:
-  Mixture(const Space& space, const std::vector<const std::vector<double>*>& points)
-      : space_(space), dimensions_(space.size()), kernels_(points.size() + 1) {
-    Weigh();
+  // A kernel at the group's part of each point, the oldest first. `near` multiplies the weight of
+  // each kernel, the wide one last.
+  Mixture(const Group& group, const std::vector<const std::vector<double>*>& points,
+          const std::vector<double>& near)
+      : space_(group.space), dimensions_(group.space.size()), kernels_(points.size() + 1) {
+    Weigh(near);
     mean_.assign(kernels_ * dimensions_, 0.5);
     width_.assign(kernels_ * dimensions_, 1.0);
     inverse_.assign(kernels_ * dimensions_, 0.0);
     for (size_t k = 0; k + 1 < kernels_; ++k) {
-      for (size_t d = 0; d < dimensions_; ++d) mean_[d * kernels_ + k] = (*points[k])[d];
+      for (size_t d = 0; d < dimensions_; ++d)
+        mean_[d * kernels_ + k] = (*points[k])[group.parameters[d]];
     }
     height_ = weight_;
     for (size_t d = 0; d < dimensions_; ++d) {
@@ -80,6 +97,26 @@ class Mixture {
   }
 
   double LogDensity(const std::vector<double>& at) const {
+    SetExponents(at);
+    const double most = *std::ranges::max_element(exponents_);
+    double sum = 0;
+    for (double exponent : exponents_) {
+      if (exponent > most - kNegligible) sum += std::exp(exponent - most);
+    }
+    return most + std::log(sum);
+  }
+
+  // The density of each kernel alone, the wide one last.
+  std::vector<double> Densities(const std::vector<double>& at) const {
+    SetExponents(at);
+    std::vector<double> densities(kernels_);
+    for (size_t k = 0; k < kernels_; ++k) densities[k] = std::exp(exponents_[k]) / weight_[k];
+    return densities;
+  }
+
+ private:
+  // The logarithms of the weight times the density of each kernel.
+  void SetExponents(const std::vector<double>& at) const {
     exponents_ = height_;
     double* __restrict exponents = exponents_.data();
     for (size_t d = 0; d < dimensions_; ++d) {
@@ -94,17 +131,10 @@ class Mixture {
     for (size_t d : choices_) {
       for (size_t k = 0; k < kernels_; ++k) exponents[k] += LogOfChoice(k, d, at[d]);
     }
-    const double most = *std::ranges::max_element(exponents_);
-    double sum = 0;
-    for (double exponent : exponents_) {
-      if (exponent > most - kNegligible) sum += std::exp(exponent - most);
-    }
-    return most + std::log(sum);
   }
 
- private:
   // The latest weigh 1, those before them linearly less, down to 1/n.
-  void Weigh() {
+  void Weigh(const std::vector<double>& near) {
     const size_t count = kernels_ - 1;
     weight_.assign(kernels_, 1.0);
     if (count > kFullWeight) {
@@ -115,6 +145,7 @@ class Mixture {
         weight_[k] = least + (1 - least) * along;
       }
     }
+    for (size_t k = 0; k < near.size(); ++k) weight_[k] *= std::max(near[k], kLeastNear);
     const double sum = std::accumulate(weight_.begin(), weight_.end(), 0.0);
     for (double& weight : weight_) weight /= sum;
   }
@@ -225,39 +256,148 @@ bool IsBetter(const Known::Result* a, const Known::Result* b) {
   return a->number < b->number;
 }
 
+std::vector<Group> GroupsOf(const Space& space) {
+  std::vector<Group> groups;
+  for (size_t p : ParentsFirst(space)) {
+    const auto same = [&](const Group& group) { return group.space[0].when == space[p].when; };
+    auto group = std::ranges::find_if(groups, same);
+    if (group == groups.end()) group = groups.insert(group, Group());
+    group->parameters.push_back(p);
+    group->space.push_back(space[p]);
+  }
+  return groups;
+}
+
+// Makes one suggestion, group by group.
+class Suggestion {
+ public:
+  Suggestion(const Space& space, const Known& known, Rng& rng)
+      : space_(space), known_(known), rng_(rng), groups_(GroupsOf(space)) {}
+
+  std::vector<double> Draw() {
+    units_.assign(space_.size(), kInactive);
+    point_.assign(space_.size(), kInactive);
+    near_.assign(known_.results.size() + known_.pending.size(), 1.0);
+    wide_ = 1;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (IsActive(space_, groups_[g].parameters[0], point_)) Choose(g);
+    }
+    return units_;
+  }
+
+ private:
+  // The results and pending trials of one density, by their indices in near_.
+  struct Side {
+    std::vector<size_t> trials;
+    std::vector<const std::vector<double>*> points;
+    std::vector<double> near;
+  };
+
+  void Add(Side& side, size_t trial) const {
+    const size_t results = known_.results.size();
+    side.trials.push_back(trial);
+    side.points.push_back(trial < results ? known_.results[trial].at
+                                          : known_.pending[trial - results]);
+    side.near.push_back(near_[trial]);
+  }
+
+  // The best seventh of the results in which the group is active, and the others.
+  std::pair<Side, Side> Split(const Group& group) const {
+    const size_t first = group.parameters[0], results = known_.results.size();
+    std::vector<size_t> ranked;
+    for (size_t i = 0; i < results; ++i) {
+      if ((*known_.results[i].at)[first] != kInactive) ranked.push_back(i);
+    }
+    const auto middle =
+        ranked.begin() + static_cast<ptrdiff_t>(std::min((ranked.size() + 6) / 7, kMostGood));
+    std::ranges::nth_element(ranked, middle, [&](size_t a, size_t b) {
+      return IsBetter(&known_.results[a], &known_.results[b]);
+    });
+    std::sort(ranked.begin(), middle);
+    std::sort(middle, ranked.end());
+    std::pair<Side, Side> sides;
+    for (auto i = ranked.begin(); i != middle; ++i) Add(sides.first, *i);
+    for (auto i = middle; i != ranked.end(); ++i) Add(sides.second, *i);
+    for (size_t i = 0; i < known_.pending.size(); ++i) {
+      if ((*known_.pending[i])[first] != kInactive) Add(sides.second, results + i);
+    }
+    sides.first.near.push_back(wide_);
+    sides.second.near.push_back(wide_);
+    return sides;
+  }
+
+  void Choose(size_t g) {
+    const Group& group = groups_[g];
+    const auto [below, above] = Split(group);
+    const Mixture likes(group, below.points, below.near);
+    const Mixture dislikes(group, above.points, above.near);
+    std::vector<double> best;
+    double best_score = -std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kCandidates || (best.empty() && i < kMostDraws); ++i) {
+      std::vector<double> candidate = likes.Draw(rng_);
+      Set(group, candidate);
+      if (IsWhole(g) && CanRepeat() && IsTried(known_, units_)) continue;
+      const double score = likes.LogDensity(candidate) - dislikes.LogDensity(candidate);
+      if (best.empty() || score > best_score) {
+        best_score = score;
+        best = std::move(candidate);
+      }
+    }
+    if (best.empty()) best = likes.Draw(rng_);
+    Set(group, best);
+    if (g + 1 == groups_.size()) return;
+    for (const auto& [side, mixture] : {std::pair(&below, &likes), std::pair(&above, &dislikes)}) {
+      const std::vector<double> densities = mixture->Densities(best);
+      for (size_t k = 0; k < side->trials.size(); ++k) near_[side->trials[k]] *= densities[k];
+      if (mixture == &likes) wide_ *= densities.back();
+    }
+  }
+
+  void Set(const Group& group, const std::vector<double>& part) {
+    for (size_t i = 0; i < part.size(); ++i) {
+      const size_t p = group.parameters[i];
+      units_[p] = part[i];
+      // No condition names a float, whose six digits take time.
+      if (Cells(space_[p])) point_[p] = FromUnit(space_[p], part[i]);
+    }
+  }
+
+  // No group after this one is active beside what was chosen.
+  bool IsWhole(size_t g) const {
+    return std::none_of(groups_.begin() + static_cast<ptrdiff_t>(g) + 1, groups_.end(),
+                        [&](const Group& other) {
+                          return IsActive(space_, other.parameters[0], point_);
+                        });
+  }
+
+  bool CanRepeat() const {
+    for (size_t p = 0; p < space_.size(); ++p) {
+      if (units_[p] != kInactive && Cells(space_[p]) == 0) return false;
+    }
+    return true;
+  }
+
+  const Space& space_;
+  const Known& known_;
+  Rng& rng_;
+  const std::vector<Group> groups_;
+  std::vector<double> units_;  // what was chosen so far
+  Point point_;                // the same as values, of what conditions can name
+  std::vector<double> near_;   // of each result, then of each pending trial
+  double wide_ = 1;
+};
+
 }  // namespace
 
 std::vector<double> TpePoint(const Settings& settings, const Known& known, int number) {
   if (known.results.size() < kStartup) return SpreadPoint(settings, number);
-  std::vector<const Known::Result*> ranked;
-  for (const Known::Result& result : known.results) ranked.push_back(&result);
-  const size_t good = std::min((ranked.size() + 6) / 7, kMostGood);
-  std::ranges::nth_element(ranked, ranked.begin() + static_cast<ptrdiff_t>(good), IsBetter);
-  const auto by_number = [](const Known::Result* a, const Known::Result* b) {
-    return a->number < b->number;
-  };
-  std::sort(ranked.begin(), ranked.begin() + static_cast<ptrdiff_t>(good), by_number);
-  std::sort(ranked.begin() + static_cast<ptrdiff_t>(good), ranked.end(), by_number);
-  std::vector<const std::vector<double>*> below, above;
-  for (size_t i = 0; i < ranked.size(); ++i) (i < good ? below : above).push_back(ranked[i]->at);
-  above.insert(above.end(), known.pending.begin(), known.pending.end());
-
-  const Mixture likes(settings.space, below), dislikes(settings.space, above);
   Rng rng(settings.seed, static_cast<uint64_t>(number), kDraw);
-  std::vector<double> best;
-  double best_score = -std::numeric_limits<double>::infinity();
-  const bool can_repeat =
-      std::ranges::all_of(settings.space, [](const Parameter& p) { return Cells(p) > 0; });
-  for (int i = 0; i < kCandidates || (best.empty() && i < kMostDraws); ++i) {
-    std::vector<double> candidate = likes.Draw(rng);
-    if (can_repeat && IsTried(known, candidate)) continue;
-    const double score = likes.LogDensity(candidate) - dislikes.LogDensity(candidate);
-    if (best.empty() || score > best_score) {
-      best_score = score;
-      best = std::move(candidate);
-    }
-  }
-  return best.empty() ? likes.Draw(rng) : best;
+  Suggestion suggestion(settings.space, known, rng);
+  std::vector<double> units = suggestion.Draw();
+  // A branch may have no point left that was not tried: another may.
+  for (int i = 0; i < kMostDraws && IsConditional(settings.space) && IsTried(known, units); ++i)
+    units = i % 2 ? suggestion.Draw() : RandomPoint(settings, number + i * kMostDraws);
+  return units;
 }
 
 }  // namespace sweep

@@ -34,7 +34,7 @@ def check_mixed(python, algorithm, seeds, budget, names=None):
 
 @pytest.mark.skipif(not OPTUNA, reason="TRAINYARD_TEST_OPTUNA is not set: script/test sets it")
 def test_tpe_is_not_worse_than_optunas_on_mixed_spaces():
-    check_mixed(OPTUNA, "tpe", 20 if SOAK else 10, 100, None if SOAK else ("network", "forest"))
+    check_mixed(OPTUNA, "tpe", 20 if SOAK else 10, 100, None if SOAK else ("network", "forest", "optimizers"))
 
 
 @pytest.mark.skipif(not OPTUNA_GP, reason="Optuna's Gaussian process needs torch: script/soak has it")

@@ -1,7 +1,8 @@
 """Functions over spaces that mix floats, integers and categories, each with its minimum at 0 or known.
 
 TRAINING is what the searchers' constants were chosen on. HELD_OUT is what the comparison with Optuna uses: no constant may be changed by its
-results. A space is a list of (name, kind, ...): ("float"|"int", low, high[, "log"]) or ("choice", values).
+results. A space is a list of (name, kind, ...): ("float"|"int", low, high[, "log"]) or ("choice", values). A last element {parent: values} makes
+a parameter conditional: it exists only where each parent has one of those values. Parents come first.
 """
 
 import math
@@ -65,6 +66,21 @@ def levy(p):
             + (w[2] - 1) ** 2 * (1 + math.sin(2 * math.pi * w[2]) ** 2) + 0.2 * abs(scale - 1.6))
 
 
+def booster(p):
+    if p["booster"] == "linear":
+        return 0.25 + 0.06 * (log(p["lr"]) + 1) ** 2 + 0.05 * (log(p["l2"]) - 0.5) ** 2
+    drop = 0.4 * (p["drop"] - 0.2) ** 2 - 0.08 if p["booster"] == "dart" else 0
+    return 0.1 + 0.1 * (log(p["lr"]) + 1.5) ** 2 + 0.03 * abs(p["depth"] - 6) + drop
+
+
+def chain(p):
+    if p["model"] == "a":
+        return 0.3 + (p["x"] - 0.2) ** 2
+    if p["kind"] == "plain":
+        return 0.2 + 2 * (p["x"] - 0.8) ** 2 + (p["s"] - 0.5) ** 2
+    return 2 * (p["x"] - 0.8) ** 2 + (p["s"] - p["x"] + 0.3) ** 2 + 0.01 * (p["n"] - 7) ** 2
+
+
 TRAINING = {
     "kernel": ([("c", "float", 1e-3, 1e3, "log"), ("gamma", "float", 1e-5, 10, "log"), ("kernel", "choice", ["linear", "poly", "rbf", "sigmoid"]),
                 ("degree", "int", 2, 6)], kernel),
@@ -76,6 +92,10 @@ TRAINING = {
     "griewank": ([("x", "float", -20, 20), ("y", "float", -20, 20), ("n", "int", 1, 1024, "log"), ("m", "int", 1, 20),
                   ("o", "choice", ["a", "b", "c", "d", "e"])], griewank),
     "levy": ([("x", "float", -6, 6), ("n", "int", -6, 10), ("m", "int", 1, 512, "log"), ("scale", "choice", ["one", "two", "three"])], levy),
+    "booster": ([("booster", "choice", ["linear", "tree", "dart"]), ("lr", "float", 1e-4, 1, "log"), ("l2", "float", 1e-3, 1e3, "log", {"booster": ["linear"]}),
+                 ("depth", "int", 1, 16, {"booster": ["tree", "dart"]}), ("drop", "float", 0, 1, {"booster": ["dart"]})], booster),
+    "chain": ([("x", "float", 0, 1), ("model", "choice", ["a", "b"]), ("kind", "choice", ["plain", "rich"], {"model": ["b"]}),
+               ("s", "float", 0, 1, {"model": ["b"]}), ("n", "int", 1, 12, {"kind": ["rich"]})], chain),
 }
 
 
@@ -139,6 +159,36 @@ def hartmann(p):
                          for i, a in enumerate((1, 1.2, 3, 3.2)))
 
 
+def optimizers(p):
+    lr = log(p["lr"])
+    if p["optimizer"] == "sgd":
+        # A greater momentum wants a smaller rate.
+        return 0.02 + 0.15 * (lr + 1 + 2 * p["momentum"]) ** 2 + 0.5 * (p["momentum"] - 0.9) ** 2 + 0.01 * (p["layers"] - 4) ** 2
+    off = 0.05 if p["optimizer"] == "adam" else 0.0
+    decay = 0.05 * (log(p["decay"]) + 2.5) ** 2 if p["optimizer"] == "adamw" else 0
+    return off + 0.15 * (lr + 3) ** 2 + 2 * (p["beta"] - 0.92) ** 2 + decay + 0.01 * (p["layers"] - 4) ** 2
+
+
+def classifiers(p):
+    if p["model"] == "svm":
+        c = log(p["c"])
+        if p["kernel"] == "rbf":
+            return 0.1 + 0.05 * (c - 1) ** 2 + 0.08 * (log(p["gamma"]) + 2) ** 2
+        return (0.2 if p["kernel"] == "linear" else 0.3) + 0.05 * c ** 2
+    if p["model"] == "forest":
+        return 0.12 + 0.05 * abs(math.log2(p["depth"] / 11)) + 0.3 / math.sqrt(p["trees"]) + 0.3 * (p["features"] - 0.3) ** 2
+    return 0.1 + 0.02 * abs(math.log2(p["neighbors"] / 9)) + {"uniform": 0.05, "distance": 0}[p["weights"]] + 0.02 * (p["power"] - 1.5) ** 2
+
+
+def stack(p):
+    """As many sizes as there are layers; those beyond do not exist."""
+    count = p["layers"]
+    sizes = [math.log2(p[f"units{i}"]) for i in range(1, count + 1)]
+    wanted = [7, 6, 5, 4]
+    return (0.1 * abs(count - 3) + sum(0.03 * (size - wanted[i]) ** 2 for i, size in enumerate(sizes)) + 0.1 * (log(p["lr"]) + 2.5) ** 2
+            + (0.3 * (p["rate"] - 0.3) ** 2 - 0.03 if p["dropout"] == "yes" else 0) + 0.03)
+
+
 HELD_OUT = {
     "network": ([("lr", "float", 1e-5, 1, "log"), ("units", "int", 8, 512, "log"), ("layers", "int", 1, 6),
                  ("optimizer", "choice", ["sgd", "adagrad", "rmsprop", "adam"]), ("activation", "choice", ["relu", "tanh", "elu"])], network),
@@ -153,12 +203,34 @@ HELD_OUT = {
                 choices),
     "hartmann-levels": ([("x", "float", 0, 1), ("y", "float", 0, 1), ("z", "float", 0, 1), ("n", "int", 0, 20), ("m", "int", 0, 20),
                          ("level", "choice", [f"l{i}" for i in range(8)])], hartmann),
+    "optimizers": ([("lr", "float", 1e-5, 1, "log"), ("layers", "int", 1, 8), ("optimizer", "choice", ["sgd", "adam", "adamw"]),
+                    ("momentum", "float", 0, 0.99, {"optimizer": ["sgd"]}), ("beta", "float", 0.5, 0.999, {"optimizer": ["adam", "adamw"]}),
+                    ("decay", "float", 1e-5, 1, "log", {"optimizer": ["adamw"]})], optimizers),
+    "classifiers": ([("model", "choice", ["svm", "forest", "neighbors"]), ("c", "float", 1e-3, 1e3, "log", {"model": ["svm"]}),
+                     ("kernel", "choice", ["linear", "poly", "rbf"], {"model": ["svm"]}), ("gamma", "float", 1e-5, 10, "log", {"kernel": ["rbf"]}),
+                     ("depth", "int", 2, 64, "log", {"model": ["forest"]}), ("trees", "int", 10, 300, {"model": ["forest"]}),
+                     ("features", "float", 0.1, 1, {"model": ["forest"]}), ("neighbors", "int", 1, 50, "log", {"model": ["neighbors"]}),
+                     ("weights", "choice", ["uniform", "distance"], {"model": ["neighbors"]}), ("power", "float", 1, 4, {"model": ["neighbors"]})],
+                    classifiers),
+    "stack": ([("lr", "float", 1e-5, 1, "log"), ("layers", "int", 1, 4), ("units1", "int", 4, 512, "log"),
+               *((f"units{i}", "int", 4, 512, "log", {"layers": list(range(i, 5))}) for i in range(2, 5)),
+               ("dropout", "choice", ["no", "yes"]), ("rate", "float", 0, 0.9, {"dropout": ["yes"]})], stack),
 }
+
+
+def condition_of(parameter):
+    """{parent: values}, empty for a parameter that always exists."""
+    return parameter[-1] if isinstance(parameter[-1], dict) else {}
+
+
+def is_active(parameter, values):
+    """Whether a parameter exists beside the values of those before it."""
+    return all(values.get(parent) in allowed for parent, allowed in condition_of(parameter).items())
 
 
 def flag(parameter):
     """As --param says it."""
     name, kind, *rest = parameter
-    if kind == "choice":
-        return f"{name}={','.join(rest[0])}"
-    return f"{name}={'log:' if 'log' in rest else ''}{kind}:{rest[0]}..{rest[1]}"
+    when = " and ".join(f"{parent}={','.join(map(str, values))}" for parent, values in condition_of(parameter).items())
+    values = ",".join(rest[0]) if kind == "choice" else f"{'log:' if 'log' in rest else ''}{kind}:{rest[0]}..{rest[1]}"
+    return f"{name}={values}" + (f" when {when}" if when else "")

@@ -85,11 +85,13 @@ def compare(python, algorithm, seeds, budgets, bench=BENCH, window=1):
     return rows
 
 
-def compare_mixed(python, algorithm, seeds, budget, functions="HELD_OUT", names=None, bench=BENCH):
-    """A row for each function: name, quartiles of ours, of Optuna's and of random search, score of ranks beside Optuna and beside random."""
+def compare_mixed(python, algorithm, seeds, budget, functions="HELD_OUT", names=None, bench=BENCH, peer=None):
+    """A row for each function: name, quartiles of ours, of Optuna's and of random search, score of ranks beside Optuna and beside random.
+
+    `peer` is Optuna's algorithm if it is not the same."""
     for name in names or getattr(mixed_functions, functions):
         mine = mixed_ours(algorithm, functions, name, seeds, (budget,), bench)
-        theirs = mixed_optunas(python, algorithm, functions, name, seeds, (budget,))
+        theirs = mixed_optunas(python, peer or algorithm, functions, name, seeds, (budget,))
         chance = mixed_ours("random", functions, name, seeds, (budget,), bench)
         mine, theirs, chance = ([round(run[0], 6) for run in runs] for runs in (mine, theirs, chance))
         yield name, quartiles(mine), quartiles(theirs), quartiles(chance), rank_score(mine, theirs), rank_score(mine, chance)
