@@ -440,6 +440,12 @@ def dependents_first(t):
 def dependents_stay(t):
     a, b = t.post(t.at("tfjobs"), job("a")), t.post(t.at("tfjobs"), job("b"))
     t.post(t.at("pods"), pod("a-0", ownerReferences=[owner(a)]))
+    # The garbage collector sees pods in the order in which they were made. Once it has deleted the later one, whose owner does
+    # not exist, it knows that a-0 is a dependent; a job that is deleted before that takes a-0 with it.
+    gone = t.post(t.at("tfjobs"), job("gone"))
+    t.delete(t.at("tfjobs", "gone"))
+    t.post(t.at("pods"), pod("later", ownerReferences=[owner(gone)]))
+    t.until(t.at("pods", "later"))
     t.delete(t.at("tfjobs", "a"), {"propagationPolicy": "Orphan"})
     t.until(t.at("tfjobs", "a"))
     t.get(t.at("pods", "a-0"))

@@ -6,6 +6,7 @@ import pytest
 
 from elastic_there import TRAIN, held, pod
 from there import There
+from trials import SOAK
 
 pytestmark = pytest.mark.trains
 
@@ -61,3 +62,24 @@ def test_workers_come_and_go_and_die_and_no_record_is_lost(there):
     left = "pods,services,configmaps,jobs,roles,serviceaccounts"
     wait(lambda: "mine" not in there.kubectl("get", left, "-o", "name"), "nothing is left", 60)
     assert master["spec"]["containers"][0]["args"][-1] == "--ledger=/var/lib/trainyard"
+
+
+@pytest.mark.skipif(not SOAK, reason="takes 40 s; the gate deletes the ConfigMap, SOAK=1 both")
+def test_a_deleted_namespace_goes_away_while_the_job_runs(there):
+    job = start(there, "-w", 2)
+    there.wait_for_pods("mine", "worker-0", "worker-1")
+    there.cluster.kubectl("delete", "namespace", there.namespace, "--wait=false")
+
+    def gone():
+        return not there.cluster.kubectl("get", "namespace", there.namespace, "--ignore-not-found", "-o", "name")
+    there.cluster.wait(gone, "the namespace is gone", 120)
+    there.end(job, status=65, seconds=60)
+
+
+def test_the_job_goes_with_its_config_map(there):
+    job = start(there, "-w", 2)
+    there.wait_for_pods("mine", "worker-0", "worker-1")
+    there.kubectl("delete", "configmap", "mine-job")
+    left = "pods,services,configmaps,jobs,roles,rolebindings,serviceaccounts"
+    there.cluster.wait(lambda: "mine" not in there.kubectl("get", left, "-o", "name"), "nothing is left", 120)
+    there.end(job, status=65, seconds=60)

@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 from cluster import Cluster
-from lab import control, state
+from lab import cgroups, control, state
+from training import processes_of
 from yard import ROOT, wait_for
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -18,10 +19,10 @@ SYSCTLS = ("vm.overcommit_memory", "kernel.panic", "kernel.panic_on_oops", "kern
            "kernel.keys.root_maxbytes", "net.ipv4.ip_forward", "net.netfilter.nf_conntrack_max")
 
 
-def create(cluster, name, command, image=SMALL, labels=None, **more):
+def create(cluster, name, command, image=SMALL, labels=None, node=None, **more):
     container = {"name": "tensorflow", "image": image, "command": command, **more}
     cluster.api.post(PODS, {"metadata": {"name": name, "labels": labels or {}},
-                            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
+                            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "nodeName": node,
                                      "containers": [container]}})
 
 
@@ -119,10 +120,9 @@ def machine():
 def left_of(cluster):
     """What is still there of a cluster."""
     mounts = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
-    groups = [path for root in pathlib.Path("/sys/fs/cgroup").iterdir() for path in (root, root / cluster.state.cgroup)
-              if path.name == cluster.state.cgroup and path.exists()]
+    groups = [path for path in cgroups.folders(cluster.state) if path.exists()]
     return {"processes": state.processes(cluster.dir), "mounts": [line for line in mounts if str(cluster.dir) in line],
-            "cgroups": groups, "links": [name for name in os.listdir("/sys/class/net") if name == cluster.state.link],
+            "cgroups": groups, "links": [name for name in os.listdir("/sys/class/net") if cluster.state.id in name],
             "directory": cluster.dir.exists()}
 
 
@@ -150,5 +150,32 @@ def test_the_death_of_its_first_process_is_the_end_of_all_and_down_clears_the_re
         running(cluster, "stays")
         os.kill(control.supervisor_pid(cluster.state), signal.SIGKILL)
         wait_for(lambda: not left_of(cluster)["processes"], "the end of all", 10)
+    assert left_of(cluster) == NOTHING
+    assert machine() == before
+
+
+@pytest.mark.node
+def test_pods_of_two_nodes_reach_each_other_until_one_is_powered_off():
+    before = machine()
+    with Cluster.up(nodes=2) as cluster:
+        pods = ("node1", "node2")
+        for name in pods:
+            create(cluster, name, ["sh", "-c", "while true; do hostname | nc -l -p 2222; done"], labels={"app": name}, node=name)
+            cluster.api.post("/api/v1/namespaces/default/services", {
+                "metadata": {"name": name}, "spec": {"selector": {"app": name}, "ports": [{"port": 2222}]}})
+        for name in pods:
+            running(cluster, name)
+
+        def said(by, to):
+            return cluster.kubectl("exec", by, "--", "sh", "-c", f"nc -w 5 {to}.default.svc.cluster.local 2222 </dev/null", status=None)
+        for by, to in ((by, to) for by in pods for to in pods):
+            cluster.wait(lambda: said(by, to) == f"{to}\n", f"{by} reaches {to} by its service")
+        cgroup = cluster.state.all_nodes[1].cgroup
+        assert processes_of(cgroup)
+        cluster.power_off("node2")
+        assert status(cluster, "node2")["phase"] == "Running", "Kubernetes knows too soon"
+        assert said("node1", "node2") == ""
+        assert said("node1", "node1") == "node1\n"
+        wait_for(lambda: not processes_of(cgroup), "its pods have ended", 10)
     assert left_of(cluster) == NOTHING
     assert machine() == before

@@ -1,13 +1,18 @@
 """`trainyard operator` and what it meets in a cluster: rights, quotas, definitions of others."""
 
 import contextlib
+import copy
+import os
 import re
+import subprocess
 import time
 
 import pytest
-from cluster import ApiError, Cluster
-from jobs import LOOSE, apply_definition, create, events, namespace, worker
+from cluster import ApiError, Cluster, holds
+from jobs import LOOSE, apply_definition, create, events, namespace, path, worker
 from trainyard_operator import install_crd, operator
+from trials import SOAK
+from yard import BINARY
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +55,42 @@ def test_a_namespace_that_goes_takes_its_jobs_along(cluster):
                 return False
             return True
         cluster.wait(gone, "the namespace is gone, finalizers and all")
+
+
+def rejected(cluster, where, name):
+    """A job whose pod the server rejects for good, once the job says so."""
+    spec = copy.deepcopy(worker())
+    spec["tfReplicaSpecs"]["Worker"]["template"]["spec"]["volumes"] = [{"name": "Not_A_Name"}]
+    create(cluster, where, name, spec)
+    cluster.wait(lambda: holds(cluster.api.get(path(where, name)), "Failed"), "the job has failed")
+    assert "Not_A_Name" in str(cluster.api.get(path(where, name))["status"]["conditions"])
+
+
+def has_pod_of(cluster, where, job):
+    return any(owner["uid"] == job["metadata"]["uid"] for pod in cluster.pods(where) for owner in pod["metadata"]["ownerReferences"])
+
+
+def test_a_job_that_was_rejected_is_deleted_and_applied_again_corrected_at_once(cluster):
+    where = namespace(cluster, "corrected")
+    with operator(cluster):
+        for name in [f"job-{i}" for i in range(20 if SOAK else 3)]:
+            rejected(cluster, where, name)
+            cluster.api.delete(path(where, name))
+            again = create(cluster, where, name, worker())
+            cluster.wait(lambda: has_pod_of(cluster, where, again), f"{name}, corrected, has its pod")
+            assert not holds(cluster.api.get(path(where, name)), "Failed")
+
+
+def test_a_job_that_was_rejected_is_corrected_and_resumed(cluster):
+    where = namespace(cluster, "resumed")
+    with operator(cluster):
+        rejected(cluster, where, "a")
+        corrected = cluster.api.patch(path(where, "a"), {"spec": {"tfReplicaSpecs": {"Worker": {"template": {"spec": {"volumes": None}}}}}},
+                                      kind="merge")
+        done = subprocess.run([BINARY, "resume", "a", "--detach", "-n", where, "--on", "kubernetes"], capture_output=True, text=True, timeout=30,
+                              env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)})
+        assert done.returncode == 0, done.stderr
+        cluster.wait(lambda: has_pod_of(cluster, where, corrected), "the corrected job has its pod")
 
 
 def test_of_two_only_one_leads_and_the_other_takes_over_at_once(cluster):

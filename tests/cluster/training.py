@@ -4,6 +4,7 @@ The scripts come from a ConfigMap, MNIST from a folder of the machine. Checkpoin
 that how far a training is can be read off its checkpoints without asking anybody.
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -16,15 +17,12 @@ from cluster import ApiError, holds
 from yard import ROOT
 
 SCRIPTS = [ROOT / "examples", ROOT / "tests/scripts"]
-JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
-PODS = "/api/v1/namespaces/default/pods"
-SERVICES = "/api/v1/namespaces/default/services"
 PATIENCE = 600  # seconds, for a machine that has more to do
 
 
-def upload_scripts(cluster):
+def upload_scripts(cluster, namespace="default"):
     files = [f"--from-file={folder}" for folder in SCRIPTS]
-    cluster.kubectl("create", "configmap", "scripts", *files)
+    cluster.kubectl("create", "configmap", "scripts", "-n", namespace, *files)
 
 
 def mnist():
@@ -45,35 +43,47 @@ def template(version, command, folder, memory=None):
 
 
 class Training:
-    def __init__(self, cluster, folder, version, *command, restarts="OnFailure", memory=None, **replicas):
-        """`command` is a script and its arguments, `replicas` how many there are of each type."""
-        self.cluster, self.folder, self.name = cluster, pathlib.Path(folder), pathlib.Path(folder).name
+    def __init__(self, cluster, folder, version, *command, restarts="OnFailure", memory=None, pods=None, namespace="default", **replicas):
+        """`command` is a script and its arguments, `replicas` the count of each type, `pods` further fields of the pod spec of a type."""
+        self.cluster, self.folder, self.name, self.namespace = cluster, pathlib.Path(folder), pathlib.Path(folder).name, namespace
         self.folder.mkdir()
         of_each = {"restartPolicy": restarts, "template": template(version, ["python", *command], folder, memory)}
+        specs = {name: copy.deepcopy({"replicas": count, **of_each}) for name, count in replicas.items()}
+        for name, more in (pods or {}).items():
+            specs[name]["template"]["spec"] |= more
         self.manifest = {
             "apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": self.name},
             "spec": {"runPolicy": {"cleanPodPolicy": "Running"},
-                     "tfReplicaSpecs": {name: {"replicas": count, **of_each} for name, count in replicas.items()}}}
-        cluster.kubectl("apply", "-f", "-", input=json.dumps(self.manifest))
+                     "tfReplicaSpecs": specs}}
+        self.kubectl("apply", "-f", "-", input=json.dumps(self.manifest))
 
     # -- looking
 
-    def status(self):
-        return self.cluster.api.get(f"{JOBS}/{self.name}").get("status", {})
+    def kubectl(self, *words, **options):
+        return self.cluster.kubectl("-n", self.namespace, *words, **options)
 
-    def of_job(self, path):
-        return self.cluster.api.get(f"{path}?labelSelector=training.kubeflow.org/job-name={self.name}")["items"]
+    def path(self, resource, name="", group="api/v1"):
+        return f"/{group}/namespaces/{self.namespace}/{resource}" + (f"/{name}" if name else "")
+
+    def job(self):
+        return self.cluster.api.get(self.path("tfjobs", self.name, "apis/kubeflow.org/v1"))
+
+    def status(self):
+        return self.job().get("status", {})
+
+    def of_job(self, resource):
+        return self.cluster.api.get(f"{self.path(resource)}?labelSelector=training.kubeflow.org/job-name={self.name}")["items"]
 
     def pods(self):
         """Those that are there and not on their way out, by replica."""
-        return {pod["metadata"]["name"].removeprefix(f"{self.name}-"): pod for pod in self.of_job(PODS)
+        return {pod["metadata"]["name"].removeprefix(f"{self.name}-"): pod for pod in self.of_job("pods")
                 if "deletionTimestamp" not in pod["metadata"]}
 
     def uids(self):
         return {replica: pod["metadata"]["uid"] for replica, pod in self.pods().items()}
 
     def log(self, replica):
-        return self.cluster.api.get(f"{PODS}/{self.name}-{replica}/log")
+        return self.cluster.api.get(self.path("pods", f"{self.name}-{replica}/log"))
 
     def checkpoint(self):
         """The number of the latest checkpoint, 0 if there is none."""
@@ -120,19 +130,19 @@ class Training:
 
     def is_cleaned_up(self):
         """As cleanPodPolicy Running has it: what has ended by itself stays, with its service, and nobody holds it."""
-        pods, services = self.of_job(PODS), self.of_job(SERVICES)
+        pods, services = self.of_job("pods"), self.of_job("services")
         return all(pod["status"]["phase"] in ("Succeeded", "Failed") and not pod["metadata"].get("finalizers") for pod in pods) \
             and {one["metadata"]["name"] for one in services} == {one["metadata"]["name"] for one in pods}
 
     def report(self):
-        logs = [f"-- {pod['metadata']['name']}:\n{self.cluster.kubectl('logs', pod['metadata']['name'], status=None)[-2000:]}"
-                for pod in self.of_job(PODS)]
+        logs = [f"-- {pod['metadata']['name']}:\n{self.kubectl('logs', pod['metadata']['name'], status=None)[-2000:]}"
+                for pod in self.of_job("pods")]
         return "\n".join([json.dumps(self.status(), indent=1), *logs])
 
     # -- doing
 
     def delete_pod(self, replica):
-        self.cluster.kubectl("delete", "pod", f"{self.name}-{replica}", "--wait=false")
+        self.kubectl("delete", "pod", f"{self.name}-{replica}", "--wait=false")
 
     def kill(self, replica):
         """Kills the replica's processes from outside."""
@@ -144,10 +154,10 @@ class Training:
 
     def delete(self):
         """As a person would. Nothing may be left."""
-        self.cluster.kubectl("delete", "tfjob", self.name)
-        self.cluster.wait(lambda: not self.of_job(PODS) and not self.of_job(SERVICES), f"nothing left of {self.name}", 60)
+        self.kubectl("delete", "tfjob", self.name)
+        self.cluster.wait(lambda: not self.of_job("pods") and not self.of_job("services"), f"nothing left of {self.name}", 60)
         try:
-            assert not self.cluster.api.get(f"{JOBS}/{self.name}")
+            assert not self.job()
         except ApiError as error:
             assert error.status == 404
 

@@ -35,8 +35,9 @@ class Cluster:
 
     @classmethod
     @contextlib.contextmanager
-    def up(cls, nodes=0, name=None, fsync=False, audit=False):
-        cluster = cls(up.up(name or f"test-{secrets.token_hex(4)}", nodes, fsync, audit))
+    def up(cls, nodes=0, name=None, fsync=False, audit=False, grace=None):
+        """`grace`: the seconds until Kubernetes marks a silent node, by default as long as it takes elsewhere."""
+        cluster = cls(up.up(name or f"test-{secrets.token_hex(4)}", nodes, fsync, audit, grace))
         try:
             yield cluster
             cls.were_asked.update(cluster.asked_by_operators())
@@ -104,7 +105,7 @@ class Cluster:
         kwok.start(self.state, count)
 
     def load_image(self, path):
-        """Gives the node the image of an archive, as script/image writes one."""
+        """Gives every node the image of an archive, as script/image writes one."""
         node.import_image(self.state, path)
 
     def load_serving_image(self, reference, version, program):
@@ -118,8 +119,12 @@ class Cluster:
     # -- faults
 
     def kill(self, component):
-        """Kills "etcd", "apiserver" or another component, and returns when it is gone."""
-        control.kill(self.state, component)
+        """Kills "etcd", "apiserver", "node2/kubelet" or another component, and returns when it is gone."""
+        control.kill(*control.find(self.state, component))
+
+    def power_off(self, name):
+        """Ends all processes of "node2" at once. Nobody hears of it: the API server goes on saying that its pods run."""
+        node.power_off(self.state, name)
 
     def restart(self, component):
         """Kills it if it runs, starts it again, and returns when the API server is ready."""

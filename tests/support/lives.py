@@ -322,12 +322,16 @@ class Life:
         return Outcome(state, self.witness.tally(self.namespace))
 
     def is_quiet(self, seconds):
-        """Nobody has written anything for so long, nothing is under way, and the operators see what there is."""
+        """Nobody has written anything for so long, nothing is under way, no pod is about to go, and the operators see what there is."""
         watching = all(proxy.stream(resource).watches for proxy in self.proxies for resource in WATCHED)
+        with self.witness.changed:
+            leaving = any(space == self.namespace and "deletionTimestamp" in pod["metadata"]
+                          for (space, _), pod in self.witness.objects["pods"].items())
         state = (watching, self.witness.last_change[self.namespace], [proxy.write_count() for proxy in self.proxies])
         if state != self.seen:
             self.seen, self.seen_at = state, time.monotonic()
-        return watching and time.monotonic() - self.seen_at > seconds and not any(proxy.open for proxy in self.proxies)
+        return (watching and not leaving and time.monotonic() - self.seen_at > seconds and
+                not any(proxy.open for proxy in self.proxies))
 
     def settle(self, seconds=1.0, within=SECONDS):
         deadline = time.monotonic() + within

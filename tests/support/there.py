@@ -101,4 +101,4 @@ class There(Yard):
     def close(self):
         super().close()
         if self.namespace != "default":
-            self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false")
+            self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")

@@ -5,7 +5,10 @@ loopback address of that number: the kernel gives it to one process only, whoeve
 directory is, and takes it back when the last holder (the cluster's supervisor) has ended.
 
     number N, no node       127.77.N.1       every component, on its usual port
-    number N, with a node   10.(200+N)/16    pods .0.0/17, services .128.0/18, the host .255.1, the node .255.2
+    number N, with a node   10.(200+N)/16    pods .0.0/17, services .128.0/18, the host .255.1, the first node .255.2
+
+Node I (from 1) has the pods of .(16*(I-1)).0/20 and the link .255.(4*(I-1))/30, whose other end is its gateway: the host
+for the first node, the first node for the others.
 """
 
 import ipaddress
@@ -24,7 +27,12 @@ def network(number):
 
 
 def pods(number):
+    """The pods of all nodes."""
     return f"10.{200 + number}.0.0/17"
+
+
+def pods_of(number, index):
+    return f"10.{200 + number}.{16 * (index - 1)}.0/20"
 
 
 def services(number):
@@ -39,12 +47,12 @@ def kubernetes_service(number):
     return f"10.{200 + number}.128.1"
 
 
-def host(number):
-    return f"10.{200 + number}.255.1"
+def gateway(number, index):
+    return f"10.{200 + number}.255.{4 * (index - 1) + 1}"
 
 
-def node(number):
-    return f"10.{200 + number}.255.2"
+def node(number, index=1):
+    return f"10.{200 + number}.255.{4 * (index - 1) + 2}"
 
 
 def loopback(number):

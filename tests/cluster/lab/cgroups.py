@@ -1,6 +1,6 @@
-"""The cgroup below which a cluster's pods live, on machines with cgroup v1, v2, or both.
+"""The cgroups below which the pods of a cluster's nodes live, on machines with cgroup v1, v2, or both.
 
-With v1 there is one in each hierarchy. With v2 the children of the root need the controllers switched on first; what
+With v1 each node has one in each hierarchy. With v2 the children of the root need the controllers switched on first; what
 had to be switched on is remembered in the cluster's directory and switched off in the end, which the kernel refuses
 while another cluster uses it.
 """
@@ -39,12 +39,16 @@ def switch_on(root, switched):
 def make(cluster):
     if only_v2():
         switch_on(mounts("cgroup2")[0], cluster.dir / "cgroup-controllers")
-    for root in mounts("cgroup") + mounts("cgroup2"):
-        folder = root / cluster.cgroup
+    for folder in folders(cluster):
+        root = folder.parent
         folder.mkdir()
         for file in ("cpuset.cpus", "cpuset.mems"):  # v1 leaves them empty, and then nothing can enter
             if (root / file).exists() and (folder / file).exists():
                 (folder / file).write_text((root / file).read_text())
+
+
+def folders(cluster):
+    return [root / node.cgroup for root in mounts("cgroup") + mounts("cgroup2") for node in cluster.all_nodes]
 
 
 def below(folder):
@@ -53,9 +57,8 @@ def below(folder):
 
 def remove(cluster, seconds=10):
     """Removes the cgroups; those of processes that are just ending need a moment."""
-    roots = mounts("cgroup") + mounts("cgroup2")
     deadline = time.monotonic() + seconds
-    while left := [path for root in roots for path in below(root / cluster.cgroup)]:
+    while left := [path for folder in folders(cluster) for path in below(folder)]:
         for path in left:
             try:
                 path.rmdir()

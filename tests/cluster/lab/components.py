@@ -59,10 +59,12 @@ def controller_manager(cluster):
             f"--cluster-signing-cert-file={pki}/ca.crt", f"--cluster-signing-key-file={pki}/ca.key",
             # With accounts of their own, which it must make first, the controllers begin five seconds later.
             "--use-service-account-credentials=false", "--kube-api-qps=1000", "--kube-api-burst=2000",
+            *([f"--node-monitor-grace-period={cluster.grace}s", "--node-monitor-period=2s"] if cluster.grace else []),
             # A claim that could not be bound at once is looked at again after that; by itself after 15 s.
             "--pvclaimbinder-sync-period=1s"]
 
 
 def scheduler(cluster):
     return [cluster.program("kube-scheduler"), f"--kubeconfig={cluster.dir}/scheduler.conf", "--leader-elect=false",
-            f"--bind-address={cluster.address}"]
+            # With its default of 50 a second it would decide how soon many pods run, whoever makes them.
+            f"--bind-address={cluster.address}", "--kube-api-qps=1000", "--kube-api-burst=2000"]

@@ -1,4 +1,4 @@
-"""Speaks with a cluster's supervisor."""
+"""Speaks with a supervisor: that of a cluster, which is also that of its first node, or that of another node."""
 
 import json
 import os
@@ -37,17 +37,26 @@ def components(cluster):
     try:
         return ask(cluster, list=True)
     except OSError:
-        raise Failure(f"the cluster {cluster.name} is not up") from None
+        raise Failure(f"{cluster.name} is not up") from None
 
 
 def start(cluster, name, argv):
     ask(cluster, start=name, argv=[str(word) for word in argv])
 
 
+def find(cluster, name):
+    """Who has the component, and its name there: "node2/kubelet" is the kubelet of node2."""
+    where, _, component = name.rpartition("/")
+    places = {"": cluster, **{node.name: node for node in cluster.all_nodes}}
+    if where in places:
+        return places[where], component
+    raise Failure(f"the cluster {cluster.name} has no {where}")
+
+
 def kill(cluster, name):
     """Kills a component and returns when it is gone."""
     if name not in components(cluster):
-        raise Failure(f"the cluster {cluster.name} has no {name}; it has {', '.join(sorted(components(cluster)))}")
+        raise Failure(f"{cluster.name} has no {name}; it has {', '.join(sorted(components(cluster)))}")
     ask(cluster, signal=name, number=int(signal.SIGKILL))
     deadline = time.monotonic() + 10
     while components(cluster)[name]["status"] is None:

@@ -6,17 +6,19 @@ import signal
 import subprocess
 import sys
 
-from lab import Failure, binaries, control, down, kwok, pki, state, up
+from lab import Failure, binaries, control, down, kwok, node, pki, state, up
 
 ABOUT = """A real Kubernetes on this machine, for tests and to play with. See docs/test-cluster.md.
 
   script/cluster build                     builds the programs (once for a user, some minutes), prints where they are
   script/cluster up                        API server, etcd and controller manager: a cluster without a node
-  script/cluster up --nodes 1              the whole, with a node that runs pods; needs root
+  script/cluster up --nodes 1              the whole, with a node that runs pods, or with two; needs root
   script/cluster status                    which clusters there are
   script/cluster kubeconfig NAME --user U  a kubeconfig for another user, for tests of RBAC; prints where it is
   script/cluster kwok NAME 10              adds ten nodes that exist on paper only, for pods by the thousand
   script/cluster kill NAME etcd            kills a component, restart brings it back
+  script/cluster kill NAME node2/kubelet   kills a component of the second node
+  script/cluster power-off NAME node2      ends all of the second node at once, without a last word
   script/cluster down                      leaves nothing"""
 
 
@@ -30,9 +32,11 @@ def parser():
     build.add_argument("--with-helm", action="store_true", help="also helm, for the chart in deploy/helm")
     start = commands.add_parser("up")
     start.add_argument("--name", default="default")
-    start.add_argument("--nodes", type=int, choices=(0, 1), default=0)
+    start.add_argument("--nodes", type=int, choices=(0, 1, 2), default=0)
     start.add_argument("--fsync", action="store_true", help="etcd writes through to the disk")
     start.add_argument("--audit", action="store_true", help="every request to the API server is a line in audit.log, not only those of service accounts")
+    start.add_argument("--grace", type=int, metavar="SECONDS",
+                       help="how long a node may be silent before Kubernetes marks it; by default as long as it does elsewhere")
     end = commands.add_parser("down")
     which = end.add_mutually_exclusive_group()
     which.add_argument("--name", default="default")
@@ -42,6 +46,9 @@ def parser():
         action = commands.add_parser(command)
         action.add_argument("name")
         action.add_argument("component")
+    off = commands.add_parser("power-off")
+    off.add_argument("name")
+    off.add_argument("node")
     played = commands.add_parser("kwok")
     played.add_argument("name")
     played.add_argument("nodes", type=int)
@@ -68,7 +75,7 @@ def status():
             print(f"{name}: not up; script/cluster down --name {name} removes what is left")
             continue
         ended = [f"{part} ended" for part, seen in running.items() if seen["status"] is not None]
-        print(f"{name}: {'a node' if cluster.nodes else 'no node'}", cluster.server,
+        print(f"{name}: {('no node', 'a node', 'two nodes')[cluster.nodes]}", cluster.server,
               f"KUBECONFIG={cluster.dir}/admin.conf", *ended, sep=", ")
 
 
@@ -97,15 +104,17 @@ def run(words):
             if options.with_helm:
                 print(binaries.ensure(binaries.HELM))
         case "up":
-            tell(up.up(options.name, options.nodes, options.fsync, options.audit))
+            tell(up.up(options.name, options.nodes, options.fsync, options.audit, options.grace))
         case "down":
             down.down_all() if options.all else down.down(options.name)
         case "status":
             status()
         case "kill":
-            control.kill(state.load(options.name), options.component)
+            control.kill(*control.find(state.load(options.name), options.component))
         case "restart":
             up.restart(state.load(options.name), options.component)
+        case "power-off":
+            node.power_off(state.load(options.name), options.node)
         case "kwok":
             kwok.start(state.load(options.name), options.nodes)
         case "kubeconfig":

@@ -6,26 +6,25 @@ import pathlib
 from lab import addresses, images
 from lab.components import write_json
 
-NAME = "node1"
 OCI_RUNTIME = pathlib.Path(__file__).resolve().parents[1] / "oci-runtime"
 
 
-def containerd(cluster):
+def containerd(node):
     """Its own root, state and socket: a containerd of the machine is not touched."""
     text = json.dumps  # a string in TOML is written as in JSON
     cri = 'plugins."io.containerd.grpc.v1.cri"'
-    (cluster.dir / "containerd.toml").write_text(f"""version = 2
-root = {text(f"{cluster.dir}/containerd")}
-state = {text(f"{cluster.dir}/containerd-state")}
+    (node.dir / "containerd.toml").write_text(f"""version = 2
+root = {text(f"{node.dir}/containerd")}
+state = {text(f"{node.dir}/containerd-state")}
 [grpc]
-address = {text(f"{cluster.dir}/containerd.sock")}
+address = {text(f"{node.dir}/containerd.sock")}
 [{cri}]
 sandbox_image = {text(images.PAUSE)}
 restrict_oom_score_adj = true  # root may not be allowed to lower it
 disable_apparmor = true
 [{cri}.cni]
 bin_dir = "/usr/lib/cni"
-conf_dir = {text(f"{cluster.dir}/cni")}
+conf_dir = {text(f"{node.dir}/cni")}
 [{cri}.containerd]
 snapshotter = "overlayfs"
 [{cri}.containerd.runtimes.runc]
@@ -33,47 +32,48 @@ runtime_type = "io.containerd.runc.v2"
 [{cri}.containerd.runtimes.runc.options]
 BinaryName = {text(str(OCI_RUNTIME))}
 """)
-    (cluster.dir / "cni").mkdir()
+    (node.dir / "cni").mkdir()
     # Each pod on a link of its own, routed: no bridge, whose traffic netfilter may not see.
-    write_json(cluster.dir / "cni/10-pods.conflist", {"cniVersion": "0.4.0", "name": "pods", "plugins": [
-        {"type": "ptp", "ipam": {"type": "host-local", "dataDir": f"{cluster.dir}/ipam",
-                                 "ranges": [[{"subnet": addresses.pods(cluster.number)}]],
+    write_json(node.dir / "cni/10-pods.conflist", {"cniVersion": "0.4.0", "name": "pods", "plugins": [
+        {"type": "ptp", "ipam": {"type": "host-local", "dataDir": f"{node.dir}/ipam",
+                                 "ranges": [[{"subnet": node.pods}]],
                                  "routes": [{"dst": "0.0.0.0/0"}]}},
         {"type": "portmap", "capabilities": {"portMappings": True}}]})
-    return ["containerd", f"--config={cluster.dir}/containerd.toml"]
+    return ["containerd", f"--config={node.dir}/containerd.toml"]
 
 
-def kubelet(cluster):
-    (cluster.dir / "resolv.conf").touch()  # empty: there is no DNS outside
-    write_json(cluster.dir / "kubelet.json", {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "address": cluster.address,
+def kubelet(node):
+    pki = node.cluster.dir / "pki"
+    (node.dir / "resolv.conf").touch()  # empty: there is no DNS outside
+    write_json(node.dir / "kubelet.json", {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "address": node.address,
         "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
-                           "x509": {"clientCAFile": f"{cluster.dir}/pki/ca.crt"}},
+                           "x509": {"clientCAFile": f"{pki}/ca.crt"}},
         "authorization": {"mode": "Webhook"},
-        "tlsCertFile": f"{cluster.dir}/pki/kubelet.crt", "tlsPrivateKeyFile": f"{cluster.dir}/pki/kubelet.key",
-        "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{cluster.cgroup}", "failCgroupV1": False,
+        "tlsCertFile": f"{pki}/kubelet-{node.name}.crt", "tlsPrivateKeyFile": f"{pki}/kubelet-{node.name}.key",
+        "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{node.cgroup}", "failCgroupV1": False,
         "failSwapOn": False, "oomScoreAdj": 0,
-        "containerRuntimeEndpoint": f"unix://{cluster.dir}/containerd.sock",
-        "clusterDNS": [addresses.dns(cluster.number)], "clusterDomain": "cluster.local",
-        "resolvConf": f"{cluster.dir}/resolv.conf",
-        "podLogsDir": f"{cluster.dir}/log/pods", "volumePluginDir": f"{cluster.dir}/volume-plugins",
+        "containerRuntimeEndpoint": f"unix://{node.dir}/containerd.sock",
+        "clusterDNS": [addresses.dns(node.cluster.number)], "clusterDomain": "cluster.local",
+        "resolvConf": f"{node.dir}/resolv.conf",
+        "podLogsDir": f"{node.dir}/log/pods", "volumePluginDir": f"{node.dir}/volume-plugins",
         "serializeImagePulls": False, "imageGCHighThresholdPercent": 100,
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%",
                          "nodefs.inodesFree": "1%"},
         "nodeStatusUpdateFrequency": "4s"})
-    return [cluster.program("kubelet"), f"--config={cluster.dir}/kubelet.json",
-            f"--kubeconfig={cluster.dir}/kubelet.conf", f"--root-dir={cluster.dir}/kubelet",
-            f"--cert-dir={cluster.dir}/pki", f"--hostname-override={NAME}", f"--node-ip={cluster.address}"]
+    return [node.cluster.program("kubelet"), f"--config={node.dir}/kubelet.json",
+            f"--kubeconfig={node.dir}/kubelet.conf", f"--root-dir={node.dir}/kubelet",
+            f"--cert-dir={pki}", f"--hostname-override={node.name}", f"--node-ip={node.address}"]
 
 
-def proxy(cluster):
+def proxy(node):
     # Settings of the whole machine: left as they are.
     nothing = {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}
-    write_json(cluster.dir / "proxy.json", {
+    write_json(node.dir / "proxy.json", {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
-        "clientConnection": {"kubeconfig": f"{cluster.dir}/proxy.conf"}, "clusterCIDR": addresses.pods(cluster.number),
-        "hostnameOverride": NAME, "oomScoreAdj": 0, "conntrack": nothing})
-    return [cluster.program("kube-proxy"), f"--config={cluster.dir}/proxy.json"]
+        "clientConnection": {"kubeconfig": f"{node.dir}/proxy.conf"}, "clusterCIDR": addresses.pods(node.cluster.number),
+        "hostnameOverride": node.name, "oomScoreAdj": 0, "conntrack": nothing})
+    return [node.cluster.program("kube-proxy"), f"--config={node.dir}/proxy.json"]
 
 
 def coredns(cluster):

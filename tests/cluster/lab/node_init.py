@@ -1,6 +1,6 @@
 """Makes ready the namespaces that it is started in, as pid 1, and becomes the supervisor.
 
-    node_init.py DIRECTORY SUPERVISOR
+    node_init.py DIRECTORY SUPERVISOR NAME
 
 What a node writes outside the cluster's directory must not reach the machine: /run, /var/lib and /var/log show what
 the machine has, but what is new in them exists here only; and a kubelet that wants to set sysctls of the whole machine
@@ -32,8 +32,8 @@ def pretend(folder):
 
 
 def main():
-    folder, supervisor = pathlib.Path(sys.argv[1]), sys.argv[2]
-    socket.sethostname("node1")
+    folder, supervisor, name = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    socket.sethostname(name)
     for path in ("/run", "/var/lib", "/var/log"):
         show_through(path)
     for path in ("/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/kubelet",

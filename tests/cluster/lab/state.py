@@ -3,7 +3,7 @@
     cluster.json    this description              admin.conf      kubeconfig of an administrator
     pki/            keys and certificates         log/            one file for each component
     control         the supervisor's socket       audit.log       what was asked of the API server, by whom
-    etcd/ …         what the components keep
+    etcd/ …         what the components keep      node2/          the same of the second node: control, log/, …
 """
 
 import contextlib
@@ -33,6 +33,7 @@ class Cluster:
     programs: str  # the directory of the built binaries
     fsync: bool = False
     audit: bool = False
+    grace: int | None = None  # seconds until a silent node is marked; None for the default of Kubernetes
     id: str = dataclasses.field(default_factory=lambda: secrets.token_hex(4))  # for what is named machine-wide
 
     @property
@@ -49,12 +50,8 @@ class Cluster:
         return f"https://{self.address}:{PORT}"
 
     @property
-    def link(self):
-        return f"ty{self.id}"
-
-    @property
-    def cgroup(self):
-        return f"tycluster-{self.id}"
+    def all_nodes(self):
+        return [Node(self, index + 1) for index in range(self.nodes)]
 
     def program(self, name):
         return os.path.join(self.programs, name)
@@ -67,6 +64,41 @@ class Cluster:
         part = self.dir / "cluster.json.part"
         part.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
         part.rename(self.dir / "cluster.json")
+
+
+@dataclasses.dataclass
+class Node:
+    """A node of a cluster. The first has its directory and its supervisor in common with the control plane."""
+    cluster: Cluster
+    index: int  # from 1
+
+    @property
+    def name(self):
+        return f"node{self.index}"
+
+    @property
+    def dir(self):
+        return self.cluster.dir if self.index == 1 else self.cluster.dir / self.name
+
+    @property
+    def address(self):
+        return addresses.node(self.cluster.number, self.index)
+
+    @property
+    def pods(self):
+        return addresses.pods_of(self.cluster.number, self.index)
+
+    @property
+    def link(self):
+        """The name of its link, at the end of its gateway."""
+        return f"ty{self.cluster.id}" + ("" if self.index == 1 else f"-{self.index}")
+
+    @property
+    def cgroup(self):
+        return f"tycluster-{self.cluster.id}-{self.index}"
+
+    def log(self, component):
+        return self.dir / "log" / f"{component}.log"
 
 
 def home():
@@ -111,7 +143,7 @@ def lock(name):
 def locked(name):
     """The cluster's directory, made if there is none. The lock is on the directory itself, so removing the one removes
     the other; whoever waited for it then begins anew. Nobody inherits it: a killed `up` lets go."""
-    if len(str(home() / check_name(name))) > 90:  # sockets below it have a limit of 107
+    if len(str(home() / check_name(name))) > 79:  # sockets below it, node2/containerd.sock.ttrpc, have a limit of 107
         raise Failure(f"{home()}/{name} is too long; set XDG_STATE_HOME to a shorter path")
     while (handle := lock(name)) is None:
         pass

@@ -13,7 +13,6 @@ from lab import Failure, addresses, binaries, components, control, down, node, n
 from lab.api import Api, ApiError, holds
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SUPERVISOR = pathlib.Path(__file__).with_name("supervisor.py")
 CONTROL_PLANE = ("etcd", "apiserver", "controller-manager")
 SECONDS = 120  # for any one step; a loaded machine needs a tenth of it
 
@@ -75,10 +74,11 @@ def make_certificates(cluster):
         pki.write_kubeconfig(folder, file, cluster.server, cluster.dir / f"{file}.conf")
 
 
-def start_supervisor(cluster, held, programs, wrapper=()):
+def start_supervisor(cluster, held):
     """It inherits `held`, the socket that leases the addresses, and is the only one to keep it."""
+    alone = [sys.executable, "-IB", node.SUPERVISOR, cluster.dir]
     with open(cluster.log("supervisor"), "w") as log:
-        process = subprocess.Popen([*wrapper, sys.executable, "-IB", programs[0], cluster.dir, *programs[1:]],
+        process = subprocess.Popen(node.init(cluster.all_nodes[0]) if cluster.nodes else alone,
                                    env={**os.environ, state.MARKER: str(cluster.dir)}, cwd="/", start_new_session=True,
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[held.fileno()])
     deadline = time.monotonic() + 30
@@ -95,7 +95,7 @@ def wait_ready(cluster):
 
 def restart(cluster, name):
     """Kills a component if it runs, and starts it again. Returns when the API server is ready, unless it cannot be."""
-    control.restart(cluster, name)
+    control.restart(*control.find(cluster, name))
     if not ended(cluster, ["etcd", "apiserver"]):
         wait_ready(cluster)
 
@@ -113,15 +113,30 @@ def start_control_plane(cluster, progress):
     return api
 
 
-def start_node(cluster, api, imported, progress):
+def start_machines(cluster):
+    """The machines of the nodes, with their links. That of the first runs already: it has the cluster's supervisor."""
+    for each in cluster.all_nodes:
+        if each.index > 1:
+            control.start(cluster, each.name, node.init(each))
+            wait(cluster, lambda: control.alive(each), f"{each.name} starts", each.name)
+        node.join(each)
+    for each in cluster.all_nodes:
+        control.start(each, "containerd", node_components.containerd(each))
+        wait(each, (each.dir / "containerd.sock").exists, "containerd listens", "containerd")
+
+
+def start_nodes(cluster, api, imported, progress):
     control.start(cluster, "scheduler", components.scheduler(cluster))
-    for name in ("kubelet", "proxy", "coredns"):
-        control.start(cluster, name, getattr(node_components, name)(cluster))
+    control.start(cluster, "coredns", node_components.coredns(cluster))
+    for each in cluster.all_nodes:
+        control.start(each, "kubelet", node_components.kubelet(each))
+        control.start(each, "proxy", node_components.proxy(each))
     for path, value in node_components.dns_objects(cluster):
         api.post(path, value)
-    wait(cluster, lambda: holds(api.get(f"/api/v1/nodes/{node_components.NAME}"), "Ready"), "the node is ready",
-         *CONTROL_PLANE, "containerd", "scheduler", "kubelet")
-    progress.say("node ready")
+    for each in cluster.all_nodes:
+        wait(each, lambda: holds(api.get(f"/api/v1/nodes/{each.name}"), "Ready"), f"{each.name} is ready",
+             *(CONTROL_PLANE if each.index == 1 else ()), "containerd", "kubelet")
+        progress.say(f"{each.name} ready")
     wait(cluster, lambda: answers(f"http://{cluster.address}:8181/ready"), "names are resolved", *CONTROL_PLANE,
          "coredns")
     imported.result()
@@ -133,22 +148,20 @@ def make(cluster, held, progress):
     make_certificates(cluster)
     progress.say("certificates made")
     if not cluster.nodes:
-        start_supervisor(cluster, held, [SUPERVISOR])
+        start_supervisor(cluster, held)
         start_control_plane(cluster, progress)
         return
     node.prepare(cluster)
     progress.say("images made")
-    start_supervisor(cluster, held, [node.INIT, SUPERVISOR], node.UNSHARE)
-    node.join(cluster, control.supervisor_pid(cluster))
-    control.start(cluster, "containerd", node_components.containerd(cluster))
-    wait(cluster, (cluster.dir / "containerd.sock").exists, "containerd listens", "containerd")
+    start_supervisor(cluster, held)
+    start_machines(cluster)
     with concurrent.futures.ThreadPoolExecutor() as beside:
         imported = beside.submit(node.import_images, cluster)
         api = start_control_plane(cluster, progress)
-        start_node(cluster, api, imported, progress)
+        start_nodes(cluster, api, imported, progress)
 
 
-def up(name, nodes, fsync, audit):
+def up(name, nodes, fsync, audit, grace=None):
     """The cluster, running. If that fails, nothing of it is left."""
     if shutil.which("openssl") is None:
         raise Failure("there is no openssl: script/setup cluster")
@@ -164,7 +177,7 @@ def up(name, nodes, fsync, audit):
         try:
             number, held = addresses.lease(with_node=nodes > 0)
             with held:
-                cluster = state.Cluster(name, str(folder), nodes, number, str(programs), fsync, audit)
+                cluster = state.Cluster(name, str(folder), nodes, number, str(programs), fsync, audit, grace)
                 cluster.save()
                 make(cluster, held, progress)
         except BaseException:  # also an interrupt
