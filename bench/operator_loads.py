@@ -6,13 +6,17 @@ import math
 import statistics
 import time
 
-from operator_world import KINDS, Witness
+from lab import control
+from lab.api import ApiError
+from operator_world import JOB_LABEL, KINDS, Witness
 from play_kubelet import PlayKubelet
+from yard import wait_for
 
 CONTAINER = {"name": "tensorflow", "image": "played"}
 LIMIT = 300  # seconds for any load; what was made until then counts
 PAUSE = 0.5  # seconds between failures, in which 20 requests a second are enough for a restart
 FOREIGN = 10_000
+OUTAGE = 20  # seconds, in which an operator has come to wait between its attempts
 
 
 def job(name, **roles):
@@ -57,19 +61,16 @@ def burst(world, jobs, replicas):
             "cpu": (world.cpu() - before) * 1000 / len(pods)}
 
 
-def running(world, jobs=100, replicas=10):
+def running(world, jobs=100, replicas=10, limit=LIMIT):
     """So many jobs at once, on nodes of kwok, until every job reads Running. The delay of a job is the time from its first running pod
     to its condition."""
     namespace = f"running-{jobs}-{replicas}"
     world.cluster.play_nodes(10)
     witness, sent = submit(world, namespace, [job(f"job-{i}", Worker=replicas) for i in range(jobs)])
     began = min(sent.values())
-
-    def read():
-        return {one.name: one.at["Running"] for one in witness.of("tfjobs") if "Running" in one.at}
-    witness.wait(lambda: len(read()) == jobs, "all jobs read Running", LIMIT)
+    witness.wait(lambda: witness.reached["tfjobs", "Running"] == jobs, "all jobs read Running", limit)
     with witness.changed:
-        conditions, pods = read(), witness.of("pods")
+        conditions, pods = {one.name: one.at["Running"] for one in witness.of("tfjobs")}, witness.of("pods")
     first = {}
     for pod in pods:
         if "Running" in pod.at:
@@ -80,6 +81,32 @@ def running(world, jobs=100, replicas=10):
     return {"all running": max(conditions.values()) - began, "delay p99": percentile(delays, 99),
             "all made": max(pod.at["made"] for pod in pods) - began, "writes running": by_kind.total() / jobs,
             "events running": by_kind["events"] / jobs}
+
+
+def recovery(world):
+    """The store and the API server are gone for a while. How long a job waits for its pod that is sent as soon as the server takes it."""
+    namespace = world.namespace("recovery")
+    jobs, pods = (KINDS[kind].format(namespace) for kind in ("tfjobs", "pods"))
+
+    def accepted(thing):
+        try:
+            return world.api.post(jobs, thing)
+        except (ApiError, OSError) as error:
+            assert getattr(error, "status", 503) in (403, 429, 500, 503), error  # 403: its rules are not loaded yet
+
+    def made(name):
+        return any(pod["metadata"]["labels"].get(JOB_LABEL) == name for pod in world.api.get(pods)["items"])
+    accepted(job("before", Worker=1))
+    wait_for(lambda: made("before"), "a pod before the outage", LIMIT)
+    for component in ("apiserver", "etcd"):
+        world.cluster.kill(component)
+    time.sleep(OUTAGE)
+    for component in ("etcd", "apiserver"):
+        control.restart(world.cluster.state, component)
+    wait_for(lambda: accepted(job("after", Worker=1)), "the API server takes a job", LIMIT)
+    began = time.perf_counter()
+    wait_for(lambda: made("after"), "a pod after the outage", LIMIT)
+    return {"recovery": time.perf_counter() - began}
 
 
 def foreign_pods(world):

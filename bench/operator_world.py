@@ -4,6 +4,7 @@ Times are seconds of time.perf_counter(), as a watch brings them. Writes are cou
 user that the operator is. Nothing is asked of the operator itself, so all are measured alike.
 """
 
+import collections
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -47,6 +48,7 @@ class Witness:
 
     def __init__(self, api, namespace):
         self.changed, self.seen = threading.Condition(), {kind: {} for kind in KINDS}  # by kind and UID
+        self.reached = collections.Counter()  # how many were seen, by kind and phase
         for kind, path in KINDS.items():
             path = path.format(namespace)
             version = api.get(f"{path}?limit=1")["metadata"]["resourceVersion"]
@@ -68,8 +70,10 @@ class Witness:
     def take(self, kind, thing, now):
         meta = thing["metadata"]
         job = meta["name"] if kind == "tfjobs" else meta.get("labels", {}).get(JOB_LABEL)
-        seen = self.seen[kind].setdefault(meta["uid"], Seen(meta["name"], job, {"made": now}))
-        seen.at.setdefault(phase(thing), now)
+        seen = self.seen[kind].setdefault(meta["uid"], Seen(meta["name"], job, {}))
+        for one in {"made", phase(thing)} - seen.at.keys():
+            seen.at[one] = now
+            self.reached[kind, one] += 1
 
     def wait(self, predicate, what, seconds):
         with self.changed:
