@@ -20,11 +20,6 @@ using namespace std::chrono_literals;
 
 constexpr base::Duration kMoment = 200ms;
 
-std::optional<int64_t> SecondsSince(std::optional<Time> since) {
-  if (!since) return std::nullopt;
-  return std::max<int64_t>(1, std::chrono::ceil<std::chrono::seconds>(io::Now() - *since).count());
-}
-
 class FollowedLogs : public LogSource {
  public:
   FollowedLogs(Cluster& cluster, Store store, const PlacedJob& job, const LogWish& wish)
@@ -32,7 +27,7 @@ class FollowedLogs : public LogSource {
         follow_(cluster.door(store), cluster.server(), job.name_space(), job.name()),
         logs_(cluster.server()),
         chosen_(wish.replicas.begin(), wish.replicas.end()),
-        since_(SecondsSince(wish.since)) {}
+        range_(RangeOf(wish)) {}
 
   Result<std::vector<TimedChunk>> Read() override {
     const Time until = io::Now() + kMoment;
@@ -40,7 +35,10 @@ class FollowedLogs : public LogSource {
     do {
       const Time now = io::Now();
       follow_.Advance(now);
-      logs_.Watch(follow_.pods(), chosen_, since_);
+      const auto pods = follow_.pods();
+      logs_.Watch(pods, chosen_, range_);
+      if (!pods.empty())
+        range_.tail_lines.reset();  // later pods are followed from their first line
       logs_.Advance(now);
       server_.Poll(std::max(base::Duration(1000), std::min(until - now, kMoment)));
       out = logs_.Take();
@@ -64,22 +62,23 @@ class FollowedLogs : public LogSource {
   JobFollow follow_;
   PodLogs logs_;
   std::set<ReplicaId> chosen_;
-  std::optional<int64_t> since_;
+  LogRange range_;
   std::optional<Time> trouble_since_;
   bool ended_ = false;
 };
 
 class LogsOnce : public LogSource {
  public:
-  explicit LogsOnce(std::vector<TimedChunk> chunks) : chunks_(std::move(chunks)) {}
+  explicit LogsOnce(PrintedLogs printed) : printed_(std::move(printed)) {}
   Result<std::vector<TimedChunk>> Read() override {
     ended_ = true;
-    return std::exchange(chunks_, {});
+    return std::exchange(printed_.chunks, {});
   }
   bool ended() const override { return ended_; }
+  bool skipped() const override { return printed_.skipped; }
 
  private:
-  std::vector<TimedChunk> chunks_;
+  PrintedLogs printed_;
   bool ended_ = false;
 };
 
@@ -93,9 +92,8 @@ std::unique_ptr<LogSource> FollowLogsThere(Cluster& cluster, Store store, const 
 Result<std::unique_ptr<LogSource>> ReadLogsThere(Cluster& cluster,
                                                  const std::vector<const Pod*>& pods,
                                                  const LogWish& wish) {
-  return std::make_unique<LogsOnce>(
-      TRY(ReadPodLogs(cluster.client(), pods, {wish.replicas.begin(), wish.replicas.end()},
-                      SecondsSince(wish.since))));
+  return std::make_unique<LogsOnce>(TRY(ReadPodLogs(
+      cluster.client(), pods, {wish.replicas.begin(), wish.replicas.end()}, RangeOf(wish))));
 }
 
 }  // namespace cli

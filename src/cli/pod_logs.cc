@@ -7,6 +7,7 @@
 #include "api/tfjob.h"
 #include "backend/local/local_backend.h"
 #include "base/strings.h"
+#include "io/clock.h"
 #include "kube/api.h"
 
 namespace cli {
@@ -28,12 +29,13 @@ Time TimeOf(std::string_view stamp) {
   return base::ParseTime(text).value_or(Time());
 }
 
-kube::LogQuery QueryFor(const Pod& pod, std::optional<int64_t> since_seconds) {
+kube::LogQuery QueryFor(const Pod& pod, const LogRange& range) {
   return {.ns = pod.key.name_space,
           .pod = pod.key.name,
           .container = pod.container,
           .timestamps = true,
-          .since_seconds = since_seconds,
+          .tail_lines = range.tail_lines,
+          .since_seconds = range.since_seconds,
           .uid = pod.uid};
 }
 
@@ -58,8 +60,17 @@ void SortByTime(std::vector<TimedChunk>& chunks) {
 
 }  // namespace
 
+LogRange RangeOf(const LogWish& wish) {
+  LogRange out{.tail_lines = wish.tail};
+  if (wish.since) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(io::Now() - *wish.since);
+    out.since_seconds = std::max<int64_t>(1, seconds.count());
+  }
+  return out;
+}
+
 void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaId>& chosen,
-                    std::optional<int64_t> since_seconds) {
+                    const LogRange& range) {
   HurryEarly(pods);
   for (const Pod* pod : pods) {
     const ReplicaId id = pod->replica.id;
@@ -75,7 +86,7 @@ void PodLogs::Watch(const std::vector<const Pod*>& pods, const std::set<ReplicaI
     names_[pod->key.name] = pod->uid;
     follows_[pod->uid] = {
         std::make_unique<kube::LogFollow>(
-            transport_, QueryFor(*pod, since_seconds),
+            transport_, QueryFor(*pod, range),
             [this, id](std::string_view line, std::string_view when) {
               if (when.empty()) return;  // the node's own words about the log
               taken_.push_back({.id = id, .time = TimeOf(when), .bytes = std::string(line) + "\n"});
@@ -140,28 +151,29 @@ bool PodLogs::ended(const std::vector<const Pod*>& pods) const {
          });
 }
 
-Result<std::vector<TimedChunk>> ReadPodLogs(kube::Client& client,
-                                            const std::vector<const Pod*>& pods,
-                                            const std::set<ReplicaId>& chosen,
-                                            std::optional<int64_t> since_seconds) {
-  std::vector<TimedChunk> out;
+Result<PrintedLogs> ReadPodLogs(kube::Client& client, const std::vector<const Pod*>& pods,
+                                const std::set<ReplicaId>& chosen, const LogRange& range) {
+  PrintedLogs out;
   for (const Pod* pod : pods) {
     if (!HasLog(*pod) || !IsChosen(chosen, pod->replica.id)) continue;
-    const std::string path = kube::LogPath(QueryFor(*pod, since_seconds));
+    const std::string path = kube::LogPath(QueryFor(*pod, range));
     const kube::Response answer = TRY(client.Call({.path = path}));
     if (auto error = kube::ErrorOf(answer)) {
       if (error->kind() == base::ErrorKind::kNotFound) continue;  // gone since we looked
       return std::unexpected(std::move(*error).Context("the log of " + pod->key.name));
     }
+    int64_t lines = 0;
     for (std::string_view line : base::Split(answer.body, '\n')) {
+      lines += line.empty() ? 0 : 1;
       const size_t space = line.find(' ');
       if (line.empty() || space == std::string_view::npos) continue;
-      out.push_back({.id = pod->replica.id,
-                     .time = TimeOf(line.substr(0, space)),
-                     .bytes = std::string(line.substr(space + 1)) + "\n"});
+      out.chunks.push_back({.id = pod->replica.id,
+                            .time = TimeOf(line.substr(0, space)),
+                            .bytes = std::string(line.substr(space + 1)) + "\n"});
     }
+    out.skipped |= range.tail_lines && lines >= *range.tail_lines;
   }
-  SortByTime(out);
+  SortByTime(out.chunks);
   return out;
 }
 

@@ -17,6 +17,12 @@
 
 namespace cli {
 
+// The part of each pod's log that is read; everything when empty.
+struct LogRange {
+  std::optional<int64_t> since_seconds, tail_lines;
+};
+LogRange RangeOf(const LogWish& wish);
+
 // Follows the log of every pod that is shown to it, successors of the same name included. A step
 // machine, as kube::LogFollow.
 class PodLogs {
@@ -25,7 +31,7 @@ class PodLogs {
 
   // `chosen` empty: of all replicas.
   void Watch(const std::vector<const backend::cluster::Pod*>& pods,
-             const std::set<api::ReplicaId>& chosen, std::optional<int64_t> since_seconds = {});
+             const std::set<api::ReplicaId>& chosen, const LogRange& range = {});
   void Advance(base::Time now);
   std::optional<base::Time> next() const;
   // What has come, in the order of the times that the nodes wrote down.
@@ -48,9 +54,15 @@ class PodLogs {
   std::vector<TimedChunk> taken_;
 };
 
-// All that these pods have printed so far.
-base::Result<std::vector<TimedChunk>> ReadPodLogs(
-    kube::Client& client, const std::vector<const backend::cluster::Pod*>& pods,
-    const std::set<api::ReplicaId>& chosen, std::optional<int64_t> since_seconds);
+struct PrintedLogs {
+  std::vector<TimedChunk> chunks;
+  bool skipped = false;  // a log had as many lines as the range allows, so there may be more
+};
+
+// What these pods have printed so far.
+base::Result<PrintedLogs> ReadPodLogs(kube::Client& client,
+                                      const std::vector<const backend::cluster::Pod*>& pods,
+                                      const std::set<api::ReplicaId>& chosen,
+                                      const LogRange& range);
 
 }  // namespace cli

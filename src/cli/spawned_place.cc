@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/cluster_logs.h"
 #include "cli/cluster_place.h"
 #include "cli/job_follow.h"
 #include "cli/pod_logs.h"
@@ -44,29 +45,20 @@ Result<std::vector<Json>> PodsOf(Cluster& cluster, const std::string& name_space
       TRY(cluster.client().List(kube::Path("v1", "pods", name_space), SelectorOf(tag)));
   if (list.empty())
     return std::unexpected(
-        Error(ErrorKind::kNotFound, fmt::format("no pod in namespace {} has the label {}",
-                                                name_space, SelectorOf(tag))));
+        Error(ErrorKind::kNotFound,
+              fmt::format("no pod in namespace {} has the label {}", name_space, SelectorOf(tag))));
   return std::vector<Json>(list.begin(), list.end());
 }
 
-std::set<ReplicaId> Chosen(const LogWish& wish) {
-  return {wish.replicas.begin(), wish.replicas.end()};
-}
-
-std::optional<int64_t> SecondsSince(const LogWish& wish) {
-  if (!wish.since) return std::nullopt;
-  return std::max<int64_t>(
-      1, std::chrono::ceil<std::chrono::seconds>(io::Now() - *wish.since).count());
-}
-
-// The logs of all pods, as they grow.
+// Follows the logs of all pods.
 class SpawnedLogs : public LogSource {
  public:
-  SpawnedLogs(Cluster& cluster, std::string name_space, std::string tag, LogWish wish)
+  SpawnedLogs(Cluster& cluster, std::string name_space, std::string tag, const LogWish& wish)
       : cluster_(cluster),
         name_space_(std::move(name_space)),
         tag_(std::move(tag)),
-        wish_(std::move(wish)),
+        chosen_(wish.replicas.begin(), wish.replicas.end()),
+        range_(RangeOf(wish)),
         logs_(cluster.server()) {}
 
   Result<std::vector<TimedChunk>> Read() override {
@@ -78,15 +70,8 @@ class SpawnedLogs : public LogSource {
       look_ = io::Now() + kLookAgain;
     }
     const bool over = gone_ || HaveEnded(pods_);
-    if (!wish_.follow && once_) {
-      ended_ = true;
-      return std::vector<TimedChunk>();
-    }
-    if (!wish_.follow) {
-      once_ = true;
-      return ReadPodLogs(cluster_.client(), PointersTo(pods_), Chosen(wish_), SecondsSince(wish_));
-    }
-    logs_.Watch(PointersTo(pods_), Chosen(wish_), SecondsSince(wish_));
+    logs_.Watch(PointersTo(pods_), chosen_, range_);
+    if (!pods_.empty()) range_.tail_lines.reset();  // later pods are followed from their first line
     logs_.Advance(io::Now());
     cluster_.server().Poll(kMoment);
     std::vector<TimedChunk> out = logs_.Take();
@@ -99,11 +84,12 @@ class SpawnedLogs : public LogSource {
  private:
   Cluster& cluster_;
   const std::string name_space_, tag_;
-  const LogWish wish_;
+  const std::set<ReplicaId> chosen_;
+  LogRange range_;
   PodLogs logs_;
   std::vector<Pod> pods_;
   Time look_;
-  bool once_ = false, gone_ = false, ended_ = false;
+  bool gone_ = false, ended_ = false;
 };
 
 class SpawnedThere : public PlacedJob {
@@ -145,7 +131,9 @@ class SpawnedThere : public PlacedJob {
   }
 
   Result<std::unique_ptr<LogSource>> OpenLogs(const LogWish& wish) override {
-    return std::make_unique<SpawnedLogs>(cluster_, name_space(), name(), wish);
+    if (wish.follow) return std::make_unique<SpawnedLogs>(cluster_, name_space(), name(), wish);
+    const std::vector<Pod> pods = SpawnedPods(TRY(Pods()));
+    return ReadLogsThere(cluster_, PointersTo(pods), wish);
   }
 
   Result<std::map<ReplicaId, Used>> Measure() override {
@@ -181,9 +169,10 @@ class SpawnedThere : public PlacedJob {
   Result<std::vector<Json>> Pods() { return PodsOf(cluster_, name_space(), name()); }
 
   std::unexpected<Error> NotHere(const char* what) const {
-    return base::Invalid(fmt::format("a job of tf-spawner cannot be {}: tf-spawner -d -t {} -n {} "
-                                     "deletes it",
-                                     what, name(), name_space()));
+    return base::Invalid(
+        fmt::format("a job of tf-spawner cannot be {}: tf-spawner -d -t {} -n {} "
+                    "deletes it",
+                    what, name(), name_space()));
   }
 
   Cluster& cluster_;

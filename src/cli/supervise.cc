@@ -203,7 +203,7 @@ void Supervisor::TakeTurn(Time now) {
   }
   last_error_ = turn.error ? turn.error->text() : "";
   for (const std::string& notice : world_->TakeNotices()) display_.Say(notice);
-  turn_now_ = turn.removed && !turn.error;
+  turn_now_ = (turn.removed && !turn.error) || world_->TakeStartFailed();
   if (job_.status.attempt != attempt) {
     watch_.Restarted(now);
     stall_told_ = false;

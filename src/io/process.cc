@@ -70,6 +70,11 @@ base::Result<pid_t> Start(const Spawn& spawn) {
   const int error = posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), env.data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
+  if (error == E2BIG) {
+    return base::Invalid(
+        "its arguments and environment variables are too long: Linux takes 128 KiB in one of them "
+        "and a quarter of the stack limit in all");
+  }
   if (error != 0) return base::FromErrno("start " + spawn.argv[0], error);
   return pid;
 }

@@ -378,3 +378,12 @@ def test_a_sweep_is_served_under_its_own_name(yard, api):
     container = api.get("deployments", "two-t1-serve")["spec"]["template"]["spec"]["containers"][0]
     assert "--model_name=two" in container["command"]
     assert container["readinessProbe"]["httpGet"]["path"] == "/v1/models/two/metadata"
+
+
+def test_only_the_last_lines_of_a_log_are_transferred(yard, api):
+    job = tfjob(api)
+    pod_of(api, job, "worker", 0, running("tensorflow"))
+    stamp = "2026-11-18T10:00:00.000000001Z"
+    api.logs["train-worker-0"] = f"{stamp} {'x' * 100}\n" * 10_000 + f"{stamp} last\n"
+    assert yard.run("logs", "train", "--tail", 1).split() == ["worker/0", "last"]
+    assert api.log_bytes < 1000

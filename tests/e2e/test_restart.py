@@ -224,6 +224,13 @@ if os.environ['TRAINYARD_ATTEMPT'] == '0':
     yard.run("resume", "train-1", cwd=work)
 
 
+def test_an_environment_that_is_too_long_ends_the_job(yard):
+    env_file = yard.home / "long.env"
+    env_file.write_text("LONG=" + "x" * (129 << 10) + "\n")
+    out = yard.run("run", "-w", 1, "-e", env_file, yard.script("print('hello')"), status=126, seconds=20)
+    assert "could not be started: its arguments and environment variables are too long" in out
+
+
 def test_a_shell_in_a_directory_that_is_gone_can_resume(yard):
     yard.run("run", "-w", 1, yard.script("import os; os._exit(1 if os.environ['TRAINYARD_ATTEMPT'] == '0' else 0)"), status=1)
     gone = yard.home / "gone"

@@ -104,6 +104,7 @@ class FakeApi:
         self.denied_to_accounts = set()  # the same, for service accounts
         self.kinds = {version: list(kinds) for version, kinds in KINDS.items() if tfjobs or version != "kubeflow.org/v1"}
         self.logs = {}
+        self.log_bytes = 0  # of logs, sent so far
         self.status_of = lambda pod: running()
         self.pods_rejected = ""  # why a Deployment gets no pod
         self.delay = 0.0  # seconds until a write is answered
@@ -260,7 +261,10 @@ class FakeApi:
                 return self.watch(handler, path, query)
             with self.lock:
                 if handler.command == "GET" and path.endswith("/log"):
-                    return self.reply(handler, 200, self.logs.get(path.split("/")[-2], "").encode(), "text/plain")
+                    lines = self.logs.get(path.split("/")[-2], "").splitlines(keepends=True)
+                    tail = lines[max(0, len(lines) - int(query.get("tailLines", len(lines)))):]
+                    self.log_bytes += len("".join(tail))
+                    return self.reply(handler, 200, "".join(tail).encode(), "text/plain")
                 code, answer = self.serve(handler.command, path, query, json.loads(body) if body else None)
         except Refusal as refusal:
             code, answer = refusal.code, refusal.body

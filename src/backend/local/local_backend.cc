@@ -281,8 +281,8 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   std::string script;
   if (!run_.script.empty()) script = TRY(ScriptToRun(run_.script, dir_.File("code")));
   const Command command = TRY_AS(
-      api::Spoken(id), CommandOf({job, dir_, run_, ports_, env_file_, gpus_, environment_, script},
-                                 id, attempt));
+      api::Spoken(id),
+      CommandOf({job, dir_, run_, ports_, env_file_, gpus_, environment_, script}, id, attempt));
 
   const std::string log_path = dir_.LogFile(id);
   const io::Fd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
@@ -346,9 +346,15 @@ Result<> LocalBackend::StartReplica(const api::Job& job, ReplicaId id, int32_t a
   auto guard = io::Start(spawn);
   if (!guard) {
     Release(enforcement.cgroups);
-    return std::unexpected(std::move(guard).error().Context("start " + api::Spoken(id)));
+    if (guard.error().kind() != base::ErrorKind::kInvalid)
+      return std::unexpected(std::move(guard).error().Context("start " + api::Spoken(id)));
+    // The same arguments and environment fail every time, so the job ends with that cause.
+    start_failed_ = true;
+    incarnation.control.reset();
+    End(incarnation, {.code = 126, .when = io::Now(), .start_error = guard.error().text()});
+  } else {
+    incarnation.guard = *guard;
   }
-  incarnation.guard = *guard;
   incarnations_.emplace(key, std::move(incarnation));
   return {};
 }

@@ -66,6 +66,9 @@ class LocalBackend : public Backend {
   // What the user should know and nothing rests on, since the last time: "the CPU limit is not
   // enforced".
   std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
+  // Whether a replica has ended without a process, so that nothing in PollSet reports it, since the
+  // last call.
+  bool TakeStartFailed() { return std::exchange(start_failed_, false); }
 
   void set_progress(api::Progress progress) { progress_ = std::move(progress); }
   const JobDir& dir() const { return dir_; }
@@ -133,6 +136,7 @@ class LocalBackend : public Backend {
   pid_t spared_ = 0;
   api::Progress progress_;
   std::vector<std::string> notices_;
+  bool start_failed_ = false;
   Enforcer enforcer_;
 };
 
