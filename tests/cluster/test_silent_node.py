@@ -119,3 +119,77 @@ def test_a_collective_continues_after_the_node_of_a_worker_went_silent(lab, tmp_
     assert told(status) == [("worker-0", f"was taken away: {SILENT}")]
     check_model(run, "chief-0")
     run.delete()
+
+
+@in_soak
+def test_a_collective_whose_node_has_lost_its_kubelet_continues_on_the_other(lab, tmp_path):
+    """Its processes go on, and so does the training. The pod is evicted, but no kubelet confirms that it has ended."""
+    at_once = {"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+    run, silent, first = start(lab, tmp_path / "kubelet", *MNIST, pods={"Worker": on_second(at_once)}, Chief=1, Worker=1)
+    assert silent == "worker-0"
+    lab.kill("node2/kubelet")
+    run.wait(lambda: "worker-0" not in run.pods(), "it is evicted")
+    run.wait_for_checkpoint()
+    assert f"worker/0 waits: NodeNotReady: {SILENT}" in why(lab, run.name)
+    assert all_uids(run) <= set(first.values()), "a pod started beside one that nobody has let go of"
+
+    lab.power_off("node2")
+    is_let_go(run, "worker-0", first, "chief-0", "worker-0")
+    status = run.finish()
+    assert counted(status) == {"restarts": 0, "disruptions": 1}
+    check_model(run, "chief-0")
+    run.delete()
+
+
+@in_soak
+def test_a_job_continues_after_the_node_of_its_parameter_server_went_silent(lab, tmp_path):
+    run, silent, first = start(lab, tmp_path / "ps", *MNIST_PS, pods={"PS": on_second()}, Chief=1, PS=1, Worker=2)
+    assert silent == "ps-0"
+    lab.power_off("node2")
+    run.wait(lambda: run.status()["disruptions"] == 1, "Kubernetes notices")
+    run.wait(lambda: "ps-0" not in run.pods(), "it is to go")
+    assert f"ps/0 waits: NodeNotReady: {SILENT}" in why(lab, run.name)
+    assert all_uids(run) <= set(first.values()), "a pod started beside one that nobody has let go of"
+
+    is_let_go(run, "ps-0", first, "chief-0", "ps-0")
+    status = run.finish()
+    assert counted(status) == {"restarts": 0, "disruptions": 1}
+    assert told(status) == [("ps-0", f"was taken away: {SILENT}")]
+    check_model(run, "chief-0")
+    run.delete()
+
+
+@in_soak
+def test_an_elastic_job_continues_after_the_node_of_a_worker_went_silent(lab, image, tmp_path):
+    lab.load_image(image)
+    there = There(tmp_path / "home", lab, "silent", security="privileged")
+    with shared_volume(lab, tmp_path / "volume"):
+        there.kubectl("create", "-f", "-", input=json.dumps(
+            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "models"},
+             "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}}))
+        template = pod(command=["python3", "-c", TRAIN])
+        template["spec"] |= spread("mine")
+        elastic = job({"tfReplicaSpecs": {"Worker": {"replicas": 2, "template": template}}}, name="mine")
+        elastic["metadata"]["annotations"] = {"trainyard.dev/elastic": "1:4", "trainyard.dev/output": "models/mine"}
+        there.kubectl("create", "-f", "-", input=json.dumps(elastic))
+        first = there.wait_for_pods("mine", "worker-0", "worker-1")
+        placed = nodes_of(there.pods("mine"))
+        [silent], [other] = ([replica for replica, node in placed.items() if node == name] for name in ("node2", "node1"))
+        wait_for(lambda: all(held(there, replica) == 2 for replica in placed), "each holds a shard", 120)
+
+        lab.power_off("node2")
+        lab.wait(lambda: there.status("mine")["disruptions"] == 1, "Kubernetes notices", 180)
+        assert f"{silent.replace('-', '/')} waits: NodeNotReady: {SILENT}" in there.run("why", "mine")
+        there.kubectl("delete", "pod", f"mine-{silent}", "--force", "--grace-period=0", "--wait=false")
+        again = there.wait_for_pods("mine", silent, but=[first[silent]])
+        assert again[silent] != first[silent] and nodes_of(there.pods("mine")) == {silent: "node1", other: "node1"}
+        assert there.wait_for_pods("mine", other)[other] == first[other], "nobody else is restarted"
+        there.touch("mine", silent, other, file="/tmp/go")
+        assert "mine succeeded" in there.run("wait", "mine", seconds=120)
+        status = there.status("mine")
+        assert counted(status) == {"restarts": 0, "disruptions": 1}
+        [audit] = json.loads(there.run("audit", "mine", "--json"))["sets"]
+        assert audit["complete"] and audit["epochs"][0]["never"] == 0
+        there.kubectl("delete", "tfjob", "mine")
+        lab.wait(lambda: "mine" not in there.kubectl("get", "pods,services,configmaps,jobs", "-o", "name"), "nothing is left", 60)
+    there.close()
