@@ -61,7 +61,7 @@ ALLOWED = {
     "selector": Difference("Scaling", {r"selector\.Worker": ("", ".*replica-type=worker")}, True),
     "stale": Difference("What was made a moment ago", {
         r"event\.FailedCreate(Pod|Service)": ("Warning Error creating: .* already exists", ""),
-        r"event\.FailedDeleteJob": ("Warning Error deleting: .* not found", "")}, True),
+        r"event\.FailedDelete(Job|Pod|Service)": ("Warning Error deleting: .* not found", "")}, True),
     "told twice": Difference("Events", {
         r"event\.TFJobFailed": (r"Normal .* \| Warning job .*", "Warning job .*"),
         r"event\.ExitedWithCode": (r".*exited with code 143.*", ANY)}, True),

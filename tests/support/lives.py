@@ -322,11 +322,12 @@ class Life:
         return Outcome(state, self.witness.tally(self.namespace))
 
     def is_quiet(self, seconds):
-        """Nobody has written anything for so long, nothing is under way, no pod is about to go, and the operators see what there is."""
+        """Nothing was written for so long, no request is under way, no pod is about to go, and the operators watch."""
         watching = all(proxy.stream(resource).watches for proxy in self.proxies for resource in WATCHED)
         with self.witness.changed:
-            leaving = any(space == self.namespace and "deletionTimestamp" in pod["metadata"]
-                          for (space, _), pod in self.witness.objects["pods"].items())
+            leaving = self.namespace not in self.witness.still and any(
+                space == self.namespace and "deletionTimestamp" in pod["metadata"]
+                for (space, _), pod in self.witness.objects["pods"].items())
         state = (watching, self.witness.last_change[self.namespace], [proxy.write_count() for proxy in self.proxies])
         if state != self.seen:
             self.seen, self.seen_at = state, time.monotonic()
