@@ -107,6 +107,8 @@ std::optional<Gang> GangOf(const Key& key, const api::Job& job, const std::vecto
   for (const auto& [role, spec] : job.spec.replicas) {
     if (core::InGang(role)) ReadTemplate(spec.pod_template, out);
   }
+  // Admission may add requests to a pod: those of a LimitRange, or of a sidecar.
+  out.requests.insert(out.lacks.begin(), out.lacks.end());
   return out;
 }
 

@@ -97,6 +97,15 @@ TEST_F(GangOfTest, CountsPlacesAndReadsWhatTheSchedulerLacks) {
   EXPECT_EQ(gang->lacks, (std::set<std::string>{"cpu", "example.com/x-y", "pods"}));
 }
 
+// A LimitRange adds requests to the pods that the job does not name.
+TEST_F(GangOfTest, RequestsWhatItsPodsLackThoughTheJobDoesNotNameIt) {
+  const std::string lacks = "0/1 nodes are available: 1 Insufficient cpu.";
+  Gang older = *GangOf({"team-a", "older"}, job, {Worker(0, "n"), Worker(1, "", lacks)});
+  Gang younger = *GangOf({"team-a", "younger"}, job, {Worker(0, "n"), Worker(1, "", lacks)});
+  younger.created += 1s;
+  EXPECT_EQ(GangsToBackOff({older, younger}), std::vector<Key>{younger.job});
+}
+
 TEST_F(GangOfTest, IsNoneWhenAllHavePlaces) {
   EXPECT_FALSE(GangOf({"team-a", "mnist"}, job, {Worker(0, "n"), Worker(1, "n")}));
 }
