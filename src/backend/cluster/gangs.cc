@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 // How long a gang gets no more places before it may back off. The scheduler itself tries again
 // within some seconds after anything has changed.
 constexpr base::Duration kPatience = 10s;
+// Gangs that wait nearly as long as the first are considered with it. One by one, all of them would
+// back off, though the places of some suffice for the others.
+constexpr base::Duration kTogether = 2s;
 // For the oldest of those that back off; the others return one after another.
 constexpr base::Duration kFirstPause = 10s;
 
@@ -187,7 +190,7 @@ std::vector<Key> GangAdmission::Advance(base::Time now) {
   for (const auto& [job, one] : waiting_) {
     if (one.gang.lacks.empty()) continue;
     const base::Time when = one.since + kPatience;
-    when <= now ? ripe.push_back(one.gang) : Due(when);
+    when <= now + kTogether ? ripe.push_back(one.gang) : Due(when);
   }
   std::vector<Key> out = GangsToBackOff(std::move(ripe));
   int place = 1;

@@ -145,6 +145,16 @@ TEST_F(GangAdmissionTest, TheYoungerBacksOffWhenNeitherHasGotOnForAWhile) {
   EXPECT_EQ(gangs.TakeStart({"ns", "a"}), std::nullopt);
 }
 
+// The places of two suffice for the other two.
+TEST_F(GangAdmissionTest, GangsThatWaitNearlyAsLongAreConsideredTogether) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Observe(G(name, 1, 1));
+    now += 300ms;
+  }
+  EXPECT_EQ(AdvanceTo(kStart + 10s), Named({"c", "d"}));
+  EXPECT_EQ(AdvanceTo(kStart + 11s), Keys());
+}
+
 TEST_F(GangAdmissionTest, ThePauseGrowsUntilTheJobHasAllItsPlaces) {
   const auto pause = [&] {
     Observe(G("a", 1, 1));
