@@ -4,7 +4,6 @@ A place is an extended resource of the node, so the size of the machine and the 
 request it: a LimitRange adds it to every container, as those of the tutorial's workspaces do.
 """
 
-import json
 import time
 
 import pytest
@@ -41,24 +40,16 @@ def job():
     return {"runPolicy": {}, "tfReplicaSpecs": {"Chief": replica(), "Worker": replica(**{LATE: "1"})}}
 
 
-def offer(cluster, **resources):
-    """Sets how much the node has of each extended resource; None removes it."""
-    [node] = cluster.api.get("/api/v1/nodes")["items"]
-    cluster.kubectl("patch", "node", node["metadata"]["name"], "--subresource=status", "--type=merge",
-                    "-p", json.dumps({"status": {"capacity": resources, "allocatable": resources}}))
-
-
 @pytest.fixture
 def space(operated):
     name = jobs.namespace(operated, "nine-jobs")
     operated.wait(lambda: operated.api.get(f"/api/v1/namespaces/{name}/serviceaccounts/default"), "the service account")
     operated.api.post(f"/api/v1/namespaces/{name}/limitranges", {"metadata": {"name": "places"}, "spec": {"limits": [
         {"type": "Container", "default": {PLACE: "1"}, "defaultRequest": {PLACE: "1"}}]}})
-    offer(operated, **{PLACE: str(PLACES)})
     yield name
     operated.kubectl("delete", "namespace", name, "--wait=false")
     operated.wait(lambda: not operated.pods(name), "its pods are gone")
-    offer(operated, **{PLACE: None, LATE: None})
+    operated.offer(**{PLACE: None, LATE: None})
 
 
 def test_nine_jobs_that_hold_half_of_their_places_all_succeed(operated, space):
@@ -69,8 +60,10 @@ def test_nine_jobs_that_hold_half_of_their_places_all_succeed(operated, space):
 
     def placed():
         return [pod["metadata"]["name"].rsplit("-", 2)[1] for pod in operated.pods(space) if pod["spec"].get("nodeName")]
-    operated.wait(lambda: len(operated.pods(space)) == 18 and placed() == ["chief"] * PLACES, "every place is taken by a chief")
-    offer(operated, **{LATE: "100"})
+    operated.wait(lambda: len(operated.pods(space)) == 18, "all pods are there")
+    operated.offer(**{PLACE: str(PLACES)})
+    operated.wait(lambda: placed() == ["chief"] * PLACES, "every place is taken by a chief")
+    operated.offer(**{LATE: "100"})
     began = time.monotonic()
 
     def left():
