@@ -115,6 +115,27 @@ TEST_F(GangOfTest, IsNoneWhenAReplicaThatRanIsReplaced) {
   EXPECT_FALSE(GangOf({"team-a", "mnist"}, job, {Worker(0, "n")}));
 }
 
+// Its place went to another job when it failed, and the others wait for it.
+TEST_F(GangOfTest, MissesACoordinatorThatIsReplaced) {
+  job.spec.replicas[api::Role::kChief] = job.spec.replicas[api::Role::kPs] =
+      job.spec.replicas[api::Role::kWorker];
+  job.spec.replicas[api::Role::kChief].replicas = job.spec.replicas[api::Role::kPs].replicas = 1;
+  job.status.units[{api::Role::kChief, 0}].attempt = 1;
+  Pod chief = Worker(0, "", "0/1 nodes are available: 1 Insufficient cpu."), ps = Worker(0, "n");
+  chief.replica.id.role = api::Role::kChief;
+  chief.replica.attempt = 1;
+  ps.replica.id.role = api::Role::kPs;
+  const auto gang =
+      GangOf({"team-a", "mnist"}, job, {chief, ps, Worker(0, "n"), Worker(1, "n")});
+  ASSERT_TRUE(gang);
+  EXPECT_EQ(gang->placed, 3u);
+  EXPECT_EQ(gang->missing, 1u);
+  EXPECT_EQ(gang->lacks, std::set<std::string>{"cpu"});
+  chief.node = "n";
+  EXPECT_FALSE(GangOf({"team-a", "mnist"}, job, {chief, ps, Worker(0, "", "Insufficient cpu")}))
+      << "it goes on without a worker";
+}
+
 TEST_F(GangOfTest, IsNoneWhenTheJobNeedsNotAllOfItsReplicas) {
   job.extensions.elastic = {.min = 1, .max = 2};
   EXPECT_FALSE(GangOf({"team-a", "mnist"}, job, {Worker(0, "n")}));
