@@ -6,7 +6,6 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import urllib.request
 
 import pytest
@@ -63,19 +62,6 @@ def get(url):
         return json.load(reply)
 
 
-@contextlib.contextmanager
-def forwarded(there, what, port):
-    """A port of this machine that leads there, by kubectl."""
-    command = [there.cluster.state.program("kubectl"), "-n", there.namespace, "port-forward", what, f":{port}"]
-    env = {**there.env, "KUBECONFIG": str(there.cluster.kubeconfig)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
-    try:
-        yield int(process.stdout.readline().split("127.0.0.1:")[1].split()[0])
-    finally:
-        process.kill()
-        process.wait()
-
-
 def ready(there, deployment):
     there.kubectl("rollout", "status", "deployment", deployment, "--timeout=120s")
 
@@ -93,7 +79,7 @@ def test_the_files_of_the_tutorial_do_what_it_says(there):
     assert version.name.isdigit() and (version / "saved_model.pb").exists()
 
     ready(there, "tensorboard")
-    with forwarded(there, "deployment/tensorboard", 6006) as port:
+    with there.forwarded("deployment/tensorboard", 6006) as port:
         wait_for(lambda: {"vars", "vars/eval"} <= set(get(f"http://localhost:{port}/data/runs")), "the runs are shown", 60)
 
     # Nothing can be pulled: in place of TensorFlow's own server, ours with the same ports, paths and names.
@@ -102,7 +88,7 @@ def test_the_files_of_the_tutorial_do_what_it_says(there):
     there.kubectl("create", "-f", kube / "serving.yaml")
     there.kubectl("patch", "deployment", "tf-serving", "-p", json.dumps({"spec": {"template": {"spec": {"containers": [server]}}}}))
     ready(there, "tf-serving")
-    with forwarded(there, "deployment/tf-serving", 9000) as port:
+    with there.forwarded("deployment/tf-serving", 9000) as port:
         out = there.run("predict", "--host", "localhost", "--port", port, "--image", EXAMPLE / "data/4.png",
                         "--signature_name", "predict", "--model", "test")
     assert "int64_val: 4" in out

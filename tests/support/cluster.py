@@ -104,6 +104,12 @@ class Cluster:
         """Adds nodes that exist on paper only (tests/cluster/kwok/stages.yaml says what becomes of their pods)."""
         kwok.start(self.state, count)
 
+    def offer(self, **resources):
+        """Sets how much the only node has of each extended resource; None removes it."""
+        [node] = self.api.get("/api/v1/nodes")["items"]
+        self.kubectl("patch", "node", node["metadata"]["name"], "--subresource=status", "--type=merge",
+                     "-p", json.dumps({"status": {"capacity": resources, "allocatable": resources}}))
+
     def load_image(self, path):
         """Gives every node the image of an archive, as script/image writes one."""
         node.import_image(self.state, path)

@@ -81,6 +81,18 @@ class There(Yard):
             return len(found) == len(replicas) and found
         return self.cluster.wait(all_there, f"{job}: {replicas} {phase}", 60)
 
+    @contextlib.contextmanager
+    def forwarded(self, what, port):
+        """A port of this machine that leads there, by kubectl."""
+        command = [self.cluster.state.program("kubectl"), "-n", self.namespace, "port-forward", what, f":{port}"]
+        env = {**self.env, "KUBECONFIG": str(self.cluster.kubeconfig)}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+        try:
+            yield int(process.stdout.readline().split("127.0.0.1:")[1].split()[0])
+        finally:
+            process.kill()
+            process.wait()
+
     def touch(self, job, *replicas, file="/tmp/finish"):
         for replica in replicas:
             self.kubectl("exec", f"{job}-{replica}", "--", "touch", file)

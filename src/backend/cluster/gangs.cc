@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 // How long a gang gets no more places before it may back off. The scheduler itself tries again
 // within some seconds after anything has changed.
 constexpr base::Duration kPatience = 10s;
+// Gangs that wait nearly as long as the first are considered with it. One by one, all of them would
+// back off, though the places of some suffice for the others.
+constexpr base::Duration kTogether = 2s;
 // For the oldest of those that back off; the others return one after another.
 constexpr base::Duration kFirstPause = 10s;
 
@@ -78,28 +81,37 @@ std::optional<Gang> GangOf(const Key& key, const api::Job& job, const std::vecto
       job.extensions.elastic || job.spec.enable_dynamic_worker) {
     return std::nullopt;
   }
-  // One that lost a replica after all of them had a place goes on without it.
+  // A job that lost a replica after all of them had a place goes on without it, unless that is a
+  // parameter server or the coordinator.
   const auto in_gang = [](api::ReplicaId id) { return core::InGang(id.role); };
-  if (std::ranges::any_of(status.units, [&](const auto& e) { return in_gang(e.first); }) ||
-      std::ranges::any_of(status.completed, in_gang)) {
-    return std::nullopt;
-  }
+  const bool has_run =
+      std::ranges::any_of(status.units, [&](const auto& e) { return in_gang(e.first); }) ||
+      std::ranges::any_of(status.completed, in_gang);
+  const std::set<api::ReplicaId> coordinators = core::Coordinators(job);
+  if (has_run && coordinators.empty()) return std::nullopt;
+  const auto needs = [&](api::ReplicaId id) {
+    return !has_run || ((id.role == api::Role::kPs || coordinators.contains(id)) &&
+                        !status.completed.contains(id));
+  };
   Gang out{.job = key, .created = created->last_transition, .requests = {"pods"}};
   for (const auto& [role, spec] : job.spec.replicas) {
     if (!core::InGang(role)) continue;
     if (!IsPlacedOneByOne(spec.pod_template)) return std::nullopt;
-    out.missing += static_cast<size_t>(std::max(spec.replicas, 0));
+    for (int32_t i = 0; i < spec.replicas; ++i) out.missing += needs({role, i});
   }
   for (const Pod& pod : pods) {
-    if (pod.owner != job.metadata.uid || !core::InGang(pod.replica.id.role) ||
-        pod.replica.attempt != status.gang.attempt || pod.replica.deleting) {
+    const api::ReplicaId id = pod.replica.id;
+    const auto alone = status.units.find(id);
+    const int32_t attempt = (alone == status.units.end() ? status.gang : alone->second).attempt;
+    if (pod.owner != job.metadata.uid || !core::InGang(id.role) || pod.replica.attempt != attempt ||
+        pod.replica.deleting || (has_run && core::HasEnded(pod.replica))) {
       continue;
     }
     out.priority = std::max(out.priority, pod.priority);
-    if (!pod.node.empty() && out.missing > 0) {
+    if (!pod.node.empty()) {
       ++out.placed;
-      --out.missing;
-    } else if (pod.trouble == "Unschedulable") {
+      out.missing -= needs(id) && out.missing > 0;
+    } else if (needs(id) && pod.trouble == "Unschedulable") {
       out.lacks.merge(LackedResources(pod.trouble_message));
     }
   }
@@ -107,6 +119,8 @@ std::optional<Gang> GangOf(const Key& key, const api::Job& job, const std::vecto
   for (const auto& [role, spec] : job.spec.replicas) {
     if (core::InGang(role)) ReadTemplate(spec.pod_template, out);
   }
+  // Admission may add requests to a pod: those of a LimitRange, or of a sidecar.
+  out.requests.insert(out.lacks.begin(), out.lacks.end());
   return out;
 }
 
@@ -185,7 +199,7 @@ std::vector<Key> GangAdmission::Advance(base::Time now) {
   for (const auto& [job, one] : waiting_) {
     if (one.gang.lacks.empty()) continue;
     const base::Time when = one.since + kPatience;
-    when <= now ? ripe.push_back(one.gang) : Due(when);
+    when <= now + kTogether ? ripe.push_back(one.gang) : Due(when);
   }
   std::vector<Key> out = GangsToBackOff(std::move(ripe));
   int place = 1;

@@ -1,9 +1,10 @@
 // Resolves deadlocks between jobs that wait for places on nodes, where no gang scheduler does.
 //
-// A job that is not elastic trains only when all of its replicas run. The scheduler of Kubernetes
-// places pods one by one, so two jobs may each hold half of the places that they need, forever.
-// Then the younger job backs off: its pods are deleted, and created again later. The oldest job
-// that holds anything never backs off, so at least one job makes progress.
+// A job that is not elastic starts to train only when all of its replicas run. With parameter
+// servers it then goes on without a worker, but not without a parameter server or its coordinator.
+// The scheduler of Kubernetes places pods one by one, so two jobs may each hold half of the places
+// that they need, forever. Then the younger job backs off: its pods are deleted, and created again
+// later. The oldest job that holds anything never backs off, so at least one job makes progress.
 //
 // Only jobs that compete are compared: the older one lacks a resource that the younger one requests,
 // and their node selectors do not exclude each other.
@@ -21,7 +22,7 @@
 
 namespace backend::cluster {
 
-// A job that needs all of its replicas, and some of them have no node.
+// A job that needs replicas that have no node.
 struct Gang {
   Key job;
   int64_t priority = 0;  // of its pods
@@ -33,7 +34,7 @@ struct Gang {
   bool operator==(const Gang&) const = default;
 };
 
-// Returns the job as a gang if it trains only as a whole, is wanted, and misses places.
+// Returns the job as a gang if it waits for replicas that have no place.
 std::optional<Gang> GangOf(const Key& key, const api::Job& job, const std::vector<Pod>& pods);
 
 // Returns those of these gangs that back off, oldest first.

@@ -97,6 +97,15 @@ TEST_F(GangOfTest, CountsPlacesAndReadsWhatTheSchedulerLacks) {
   EXPECT_EQ(gang->lacks, (std::set<std::string>{"cpu", "example.com/x-y", "pods"}));
 }
 
+// A LimitRange adds requests to the pods that the job does not name.
+TEST_F(GangOfTest, RequestsWhatItsPodsLackThoughTheJobDoesNotNameIt) {
+  const std::string lacks = "0/1 nodes are available: 1 Insufficient cpu.";
+  Gang older = *GangOf({"team-a", "older"}, job, {Worker(0, "n"), Worker(1, "", lacks)});
+  Gang younger = *GangOf({"team-a", "younger"}, job, {Worker(0, "n"), Worker(1, "", lacks)});
+  younger.created += 1s;
+  EXPECT_EQ(GangsToBackOff({older, younger}), std::vector<Key>{younger.job});
+}
+
 TEST_F(GangOfTest, IsNoneWhenAllHavePlaces) {
   EXPECT_FALSE(GangOf({"team-a", "mnist"}, job, {Worker(0, "n"), Worker(1, "n")}));
 }
@@ -104,6 +113,27 @@ TEST_F(GangOfTest, IsNoneWhenAllHavePlaces) {
 TEST_F(GangOfTest, IsNoneWhenAReplicaThatRanIsReplaced) {
   job.status.units[{api::Role::kWorker, 1}].attempt = 1;
   EXPECT_FALSE(GangOf({"team-a", "mnist"}, job, {Worker(0, "n")}));
+}
+
+// Its place went to another job when it failed, and the others wait for it.
+TEST_F(GangOfTest, MissesACoordinatorThatIsReplaced) {
+  job.spec.replicas[api::Role::kChief] = job.spec.replicas[api::Role::kPs] =
+      job.spec.replicas[api::Role::kWorker];
+  job.spec.replicas[api::Role::kChief].replicas = job.spec.replicas[api::Role::kPs].replicas = 1;
+  job.status.units[{api::Role::kChief, 0}].attempt = 1;
+  Pod chief = Worker(0, "", "0/1 nodes are available: 1 Insufficient cpu."), ps = Worker(0, "n");
+  chief.replica.id.role = api::Role::kChief;
+  chief.replica.attempt = 1;
+  ps.replica.id.role = api::Role::kPs;
+  const auto gang =
+      GangOf({"team-a", "mnist"}, job, {chief, ps, Worker(0, "n"), Worker(1, "n")});
+  ASSERT_TRUE(gang);
+  EXPECT_EQ(gang->placed, 3u);
+  EXPECT_EQ(gang->missing, 1u);
+  EXPECT_EQ(gang->lacks, std::set<std::string>{"cpu"});
+  chief.node = "n";
+  EXPECT_FALSE(GangOf({"team-a", "mnist"}, job, {chief, ps, Worker(0, "", "Insufficient cpu")}))
+      << "it goes on without a worker";
 }
 
 TEST_F(GangOfTest, IsNoneWhenTheJobNeedsNotAllOfItsReplicas) {
@@ -134,6 +164,16 @@ TEST_F(GangAdmissionTest, TheYoungerBacksOffWhenNeitherHasGotOnForAWhile) {
   EXPECT_EQ(gangs.TakeStart({"ns", "b"}), kStart + 20s);
   EXPECT_EQ(gangs.TakeStart({"ns", "b"}), std::nullopt);
   EXPECT_EQ(gangs.TakeStart({"ns", "a"}), std::nullopt);
+}
+
+// The places of two suffice for the other two.
+TEST_F(GangAdmissionTest, GangsThatWaitNearlyAsLongAreConsideredTogether) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Observe(G(name, 1, 1));
+    now += 300ms;
+  }
+  EXPECT_EQ(AdvanceTo(kStart + 10s), Named({"c", "d"}));
+  EXPECT_EQ(AdvanceTo(kStart + 11s), Keys());
 }
 
 TEST_F(GangAdmissionTest, ThePauseGrowsUntilTheJobHasAllItsPlaces) {

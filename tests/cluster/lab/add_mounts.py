@@ -2,7 +2,7 @@
 
     add_mounts.py TABLE RUNC-ARGUMENTS…
 
-TABLE is a JSON object, image to folders. The container's bundle is named by --bundle, its image by an annotation that
+TABLE is a JSON object, image to folders, or whole mounts as config.json has them. The container's bundle is named by --bundle, its image by an annotation that
 containerd writes. A program of its own, started by oci-runtime for each container: it imports nothing of the others.
 """
 
@@ -21,8 +21,9 @@ def main():
     if not folders:
         return
     # First, so that what the pod mounts itself lies over them.
-    config["mounts"] = [{"destination": folder, "source": folder, "type": "bind", "options": ["rbind", "ro"]}
-                        for folder in folders] + config["mounts"]
+    config["mounts"] = [each if isinstance(each, dict) else
+                        {"destination": each, "source": each, "type": "bind", "options": ["rbind", "ro"]}
+                        for each in folders] + config["mounts"]
     with open(path + ".part", "w") as file:
         json.dump(config, file)
     os.rename(path + ".part", path)
