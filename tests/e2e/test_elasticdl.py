@@ -133,8 +133,22 @@ def test_what_a_shell_would_read_stays_text(yard):
     command = "echo 'it'\"'\"'s' $(date) && true: -"
     made = objects(yard, *TUTORIAL, f"--job_command={command}", "--envs=A=x,y: 'z'")
     worker = json.loads(made["ConfigMap"]["data"]["spec"])["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    assert worker["command"] == ["/bin/bash", "-c", "set -o pipefail;" + command]
+    assert worker["command"] == ["/bin/bash", "-c",
+                                 "export PYTHONPATH=/trainyard/python${PYTHONPATH:+:$PYTHONPATH};set -o pipefail;" + command]
     assert worker["env"] == [{"name": "A", "value": "x,y: 'z'"}]
+
+
+def test_the_pods_carry_the_hook_of_the_tutorial(yard):
+    """No published client has it; the image is the user's."""
+    roles = json.loads(objects(yard, *TUTORIAL)["ConfigMap"]["data"]["spec"])["tfReplicaSpecs"]
+    for template in (spec["template"] for spec in roles.values()):
+        text = template["metadata"]["annotations"]["trainyard.dev/sitecustomize"]
+        assert text == (ROOT / "python/site/sitecustomize.py").read_text()
+        [volume] = [volume for volume in template["spec"]["volumes"] if volume["name"] == "trainyard-python"]
+        assert volume["downwardAPI"]["items"] == [
+            {"path": "sitecustomize.py", "fieldRef": {"fieldPath": "metadata.annotations['trainyard.dev/sitecustomize']"}}]
+        mounts = template["spec"]["containers"][0]["volumeMounts"]
+        assert {"name": "trainyard-python", "mountPath": "/trainyard/python", "readOnly": True} in mounts
 
 
 def test_without_a_cluster_there_is_a_way_out(yard):
