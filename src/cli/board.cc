@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <set>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -52,15 +54,20 @@ finally:
 
 using Runs = std::map<std::string, std::string>;  // by name, the directory of its event files
 
-// A directory may hold several runs: those of the trials of a sweep.
+// As TensorBoard counts them: each directory with event files is a run, such as `train` and
+// `validation` of a Keras job, or a trial of a sweep. A job that has none yet is to have one.
 size_t CountRuns(const Runs& runs) {
+  namespace fs = std::filesystem;
   size_t count = 0;
   for (const auto& [name, logs] : runs) {
-    const auto below = io::ListDir(logs);
-    const auto is_trial = [&](const std::string& one) {
-      return io::IsDirectory(logs + "/" + one + "/tensorboard");
-    };
-    count += std::max<size_t>(1, static_cast<size_t>(std::ranges::count_if(below, is_trial)));
+    std::set<fs::path> with_events;
+    std::error_code error;
+    for (auto it = fs::recursive_directory_iterator(logs, error);
+         !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+      if (it->path().filename().string().contains("tfevents"))
+        with_events.insert(it->path().parent_path());
+    }
+    count += std::max<size_t>(1, with_events.size());
   }
   return count;
 }

@@ -9,6 +9,8 @@
 #include "base/strings.h"
 #include "base/yaml.h"
 #include "cli/kept_output.h"
+#include "cli/pod_python.h"
+#include "core/dialect.h"
 #include "io/files.h"
 
 namespace cli {
@@ -216,6 +218,23 @@ OutputParts OutputOf(const ClusterPlan& plan, const std::string& name) {
   return out;
 }
 
+// Only such a script pays for the hook with its image's PYTHONPATH, which the pod's replaces.
+bool ImportsHooks(const Code& code) {
+  return std::ranges::any_of(
+      code, [](const auto& file) { return file.second.contains("elasticai_api.tensorflow"); });
+}
+
+// Kubernetes puts an earlier variable of that name, such as the env file's, in place of $(...).
+void AddPythonPath(Json& pod_template) {
+  constexpr std::string_view kName = "PYTHONPATH";
+  JsonObject& spec = ObjectAt(pod_template.get_object(), "spec");
+  JsonArray& containers = ArrayAt(spec, "containers");
+  JsonArray& env = ArrayAt(containers[TrainingContainer(containers)].get_object(), "env");
+  const bool given = std::ranges::any_of(
+      env, [&](const Json& entry) { return base::StringOr(entry, "name") == kName; });
+  env.push_back(Variable(kName, fmt::format("{}{}", kPythonMount, given ? ":$(PYTHONPATH)" : "")));
+}
+
 }  // namespace
 
 Result<ClusterPlan> MakeClusterPlan(const Args& args) {
@@ -287,8 +306,17 @@ ClusterObjects ObjectsOf(const ClusterPlan& plan, const std::string& name,
   }
   if (plan.makes_claim)
     out.first.push_back(OutputClaim(name + "-output", name_space, plan.output, plan.shared));
-  for (auto& [role, spec] : job.spec.replicas)
+  const bool with_python = core::UsesClient(job) && ImportsHooks(plan.code);
+  if (with_python) {
+    volumes.push_back(PythonVolume());
+    output.mounts.push_back(PythonVolumeMount());
+  }
+  for (auto& [role, spec] : job.spec.replicas) {
     AddTo(spec.pod_template, env, {}, output.mounts, volumes);
+    if (!with_python) continue;
+    AnnotateWithPython(spec.pod_template.get_object());
+    AddPythonPath(spec.pod_template);
+  }
   out.job = api::EncodeJob(job);
   return out;
 }

@@ -4,11 +4,13 @@
 #include "backend/cluster/master_objects.h"
 #include "backend/cluster/objects.h"
 #include "cli/elasticdl_job.h"
+#include "cli/pod_python.h"
 #include "core/dialect.h"
 
 namespace cli {
 namespace {
 
+using base::ArrayAt;
 using base::Json;
 using base::JsonArray;
 using base::JsonObject;
@@ -24,9 +26,25 @@ JsonObject Metadata(const EdlJob& job) {
           {"labels", backend::cluster::ElasticDlLabels(name, kMasterType, 0)}};
 }
 
+// Replicas find the hook of ElasticDL's client. The image may have a PYTHONPATH, which a variable
+// of the pod would replace, so the shell adds to it.
+void AddPython(Json& pod_template) {
+  JsonObject& pod = pod_template.get_object();
+  AnnotateWithPython(pod);
+  JsonObject& spec = ObjectAt(pod, "spec");
+  ArrayAt(spec, "volumes").push_back(PythonVolume());
+  JsonObject& container = ArrayAt(spec, "containers").front().get_object();
+  ArrayAt(container, "volumeMounts").push_back(PythonVolumeMount());
+  Json& line = ArrayAt(container, "command").back();
+  line = fmt::format("export PYTHONPATH={}${{PYTHONPATH:+:$PYTHONPATH}};{}", kPythonMount,
+                     std::string_view(line.get_string()));
+}
+
 // The TFJob as it is kept where nothing knows TFJobs.
 Json JobObject(const EdlJob& job) {
-  JsonObject map = backend::cluster::ConfigMapFromJob(api::EncodeJob(job.job)).get_object();
+  api::Job kept = job.job;
+  for (auto& [role, spec] : kept.spec.replicas) AddPython(spec.pod_template);
+  JsonObject map = backend::cluster::ConfigMapFromJob(api::EncodeJob(kept)).get_object();
   JsonObject& labels = ObjectAt(ObjectAt(map, "metadata"), "labels");
   labels[backend::cluster::kAppLabel] = backend::cluster::kElasticDl;
   labels[backend::cluster::kEdlJobLabel] = job.job.metadata.name;

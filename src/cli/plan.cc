@@ -17,9 +17,11 @@
 #include "base/env_file.h"
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "cli/client_check.h"
 #include "cli/code_files.h"
 #include "cli/manifest.h"
 #include "cli/python.h"
+#include "core/dialect.h"
 #include "io/files.h"
 #include "io/process.h"
 
@@ -228,6 +230,10 @@ Result<> CheckRunsHere(const Plan& plan) {
   if (!any_driver)
     return Invalid(
         "spec.tfReplicaSpecs: no chief, master or worker replica: there is nothing to train");
+  backend::local::EnvList env_file;
+  for (auto& [name, value] : TRY(base::ParseEnvFile(plan.env_text)))
+    env_file.emplace_back(name, value);
+  std::vector<std::string> checked;
   for (const auto& [role, spec] : plan.job.spec.replicas) {
     if (spec.replicas > kMostReplicas) {
       return Invalid(fmt::format(
@@ -240,7 +246,11 @@ Result<> CheckRunsHere(const Plan& plan) {
     std::map<api::ReplicaId, int32_t> ports;
     for (api::ReplicaId id : backend::local::WithPorts(plan.job)) ports[id] = 1;
     backend::local::JobDir nowhere("/nonexistent");
-    TRY(backend::local::CommandOf({plan.job, nowhere, plan.run, ports, {}, {}, {}}, {role, 0}, 0));
+    const auto command = TRY(backend::local::CommandOf(
+        {plan.job, nowhere, plan.run, ports, env_file, {}, io::Environment()}, {role, 0}, 0));
+    // Replicas run the same program, as a rule.
+    if (core::UsesClient(plan.job) && command.argv != checked) TRY(CheckClient(command));
+    checked = command.argv;
   }
   return {};
 }

@@ -51,13 +51,18 @@ std::string ZooDockerfile(const ZooRecipe& recipe) {
     packages.push_back("/wheels/" + wheel.substr(wheel.rfind('/') + 1));
     copy(wheel, packages.back());
   }
-  // The published client imports packaging and does not ask for it.
-  if (packages.empty()) packages = {"elasticai_api", "packaging"};
+  // The published client imports packaging and grpcio and does not ask for them.
+  const bool published = packages.empty();
+  if (published) packages = {"elasticai_api", "packaging", "grpcio"};
   if (recipe.python) install(packages);
   if (recipe.python && recipe.requirements) {
     copy(recipe.model_zoo + "/requirements.txt", "/model_zoo/requirements.txt");
     install({"-r", "/model_zoo/requirements.txt"});
   }
+  // What is still missing, such as a protobuf that fits, the build names, and not a pod.
+  if (recipe.python && published)
+    out += fmt::format("RUN {}\n",
+                       Exec({"python3", "-c", "import elasticai_api.common.data_shard_service"}));
   copy(recipe.model_zoo, "/model_zoo");
   if (!recipe.cluster_spec.empty()) {
     copy(recipe.cluster_spec,

@@ -43,10 +43,11 @@ TEST(ZooRecipe, OfABaseWithPythonInstallsTheClientOrWheels) {
       "# Written by elasticdl zoo init.\n"
       "FROM python:3.9\n"
       "RUN [\"python3\",\"-m\",\"pip\",\"install\",\"--no-cache-dir\","
-      "\"--extra-index-url=https://i/simple\",\"elasticai_api\",\"packaging\"]\n"
+      "\"--extra-index-url=https://i/simple\",\"elasticai_api\",\"packaging\",\"grpcio\"]\n"
       "COPY [\"./requirements.txt\",\"/model_zoo/requirements.txt\"]\n"
       "RUN [\"python3\",\"-m\",\"pip\",\"install\",\"--no-cache-dir\","
       "\"--extra-index-url=https://i/simple\",\"-r\",\"/model_zoo/requirements.txt\"]\n"
+      "RUN [\"python3\",\"-c\",\"import elasticai_api.common.data_shard_service\"]\n"
       "COPY [\".\",\"/model_zoo\"]\n"
       "ENV PYTHONPATH=/ PYTHONUNBUFFERED=1\n");
   const std::string wheels = ZooDockerfile(

@@ -16,4 +16,8 @@ std::string MasterName(const api::Job& job) {
 
 int32_t ElasticDlPort(api::Role role) { return role == api::Role::kPs ? 2222 : 3333; }
 
+bool UsesClient(const api::Job& job) {
+  return job.extensions.elastic || job.extensions.dialect == Dialect::kElasticDl;
+}
+
 }  // namespace core

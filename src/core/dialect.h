@@ -23,4 +23,7 @@ inline constexpr int32_t kMasterPort = 50001;
 // Where the replicas of a role listen, as ElasticDL has it.
 int32_t ElasticDlPort(api::Role role);
 
+// Whether its programs may import ElasticDL's client (python/site/sitecustomize.py).
+bool UsesClient(const api::Job& job);
+
 }  // namespace core

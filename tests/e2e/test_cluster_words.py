@@ -77,6 +77,19 @@ def test_why_names_a_parameter_server_that_ended(yard, api):
     assert "ps/0 has ended with exit status 0, and the others wait for it" in why and "join()" in why
 
 
+def test_no_word_calls_an_evaluator_failed_that_was_stopped_because_the_job_has_ended(yard, api):
+    """Its process ends with 143, and its pod is Failed until it is gone."""
+    job = tfjob(api, replicas={"Chief": 1, "Evaluator": 1}, conditions=["Created", "Succeeded"], completed={"Chief": "0"},
+                replicaStatuses={"Chief": {"succeeded": 1}, "Evaluator": {"succeeded": 1}}, shape={"Chief": 1, "Evaluator": 1},
+                verdict={"result": "succeeded", "cause": "", "advice": "", "exitStatus": 0})
+    pod_of(api, job, "chief", 0, ended(0, container="tensorflow"))
+    pod_of(api, job, "evaluator", 0, ended(143, container="tensorflow"), deletionTimestamp="2026-01-01T00:00:30Z",
+           deletionGracePeriodSeconds=30, finalizers=["trainyard.dev/observed"])
+    for words in (["ps"], ["why"], ["get"], ["wait"]):
+        said = yard.run(*words) + yard.err
+        assert not any(word in said.lower() for word in ("error", "fail", "143", "killed")), (words, said)
+
+
 # -- a job whose master does not start
 
 

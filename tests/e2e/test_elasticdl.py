@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -10,6 +11,8 @@ import tempfile
 
 import pytest
 import yaml
+from iris_tutorial import client_parts
+from shards import needs_client
 from yard import BINARY, ROOT, Yard, wait_for
 
 HERE = {"TRAINYARD_ON": "local"}
@@ -133,8 +136,22 @@ def test_what_a_shell_would_read_stays_text(yard):
     command = "echo 'it'\"'\"'s' $(date) && true: -"
     made = objects(yard, *TUTORIAL, f"--job_command={command}", "--envs=A=x,y: 'z'")
     worker = json.loads(made["ConfigMap"]["data"]["spec"])["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
-    assert worker["command"] == ["/bin/bash", "-c", "set -o pipefail;" + command]
+    assert worker["command"] == ["/bin/bash", "-c",
+                                 "export PYTHONPATH=/trainyard/python${PYTHONPATH:+:$PYTHONPATH};set -o pipefail;" + command]
     assert worker["env"] == [{"name": "A", "value": "x,y: 'z'"}]
+
+
+def test_the_pods_carry_the_hook_of_the_tutorial(yard):
+    """No published client has it; the image is the user's."""
+    roles = json.loads(objects(yard, *TUTORIAL)["ConfigMap"]["data"]["spec"])["tfReplicaSpecs"]
+    for template in (spec["template"] for spec in roles.values()):
+        text = template["metadata"]["annotations"]["trainyard.dev/sitecustomize"]
+        assert text == (ROOT / "python/site/sitecustomize.py").read_text()
+        [volume] = [volume for volume in template["spec"]["volumes"] if volume["name"] == "trainyard-python"]
+        assert volume["downwardAPI"]["items"] == [
+            {"path": "sitecustomize.py", "fieldRef": {"fieldPath": "metadata.annotations['trainyard.dev/sitecustomize']"}}]
+        mounts = template["spec"]["containers"][0]["volumeMounts"]
+        assert {"name": "trainyard-python", "mountPath": "/trainyard/python", "readOnly": True} in mounts
 
 
 def test_without_a_cluster_there_is_a_way_out(yard):
@@ -302,4 +319,76 @@ def test_a_clone_whose_client_was_never_generated_is_refused(yard):
     (client / "proto").mkdir(parents=True)
     (client / "__init__.py").touch()
     told = yard.refused("elasticdl", "train", "--job_name=edl", "--job_command=python -m model_zoo.iris.dnn_estimator", env=HERE)
+    assert "elasticai_api/proto/elasticai_api_pb2.py was never generated" in told
+
+
+# -- what the client needs
+
+TUTORIAL_IMPORTS = """
+from elasticai_api.common.data_shard_service import build_data_shard_service
+from elasticai_api.tensorflow.hooks import ElasticDataShardReportHook
+"""
+
+
+@pytest.fixture
+def bare_python(yard):
+    """A Python without any package, first on PATH; and an environment for it with the parts of a published client that are asked for."""
+    subprocess.run(["python3", "-m", "venv", "--without-pip", yard.home / "venv"], check=True)
+    zoo = yard.home / "model_zoo/iris"
+    zoo.mkdir(parents=True)
+    (zoo / "dnn_estimator.py").write_text(TUTORIAL_IMPORTS)
+    (zoo.parent / "lazy.py").write_text("try:\n    import elasticai_api\nexcept ImportError:\n    elasticai_api = None\nprint('alone')\n")
+    (zoo.parent / "indirect.py").write_text("from model_zoo.iris import dnn_estimator\n")
+
+    def environment(*parts):
+        site = yard.home / "site"
+        site.mkdir()
+        for part in parts:
+            (site / part.name).symlink_to(part)
+        return {**HERE, "PATH": f"{yard.home}/venv/bin:{os.environ['PATH']}", "VIRTUAL_ENV": "", "PYTHONPATH": str(site)}
+    return environment
+
+
+@pytest.mark.parametrize("command", ["python -m model_zoo.iris.dnn_estimator", "python3 -u -m model_zoo.indirect --epochs=1",
+                                     "python model_zoo/iris/dnn_estimator.py"])
+def test_a_client_that_is_not_installed_is_named_before_the_start(yard, bare_python, command):
+    told = yard.refused("elasticdl", "train", "--job_name=edl", f"--job_command={command}", env=bare_python())
+    assert "for ElasticDL's client this Python lacks elasticai_api: " in told and "venv/bin/python" in told, told
+    assert told.endswith(" -m pip install elasticai_api packaging grpcio") and not yard.listing(), told
+
+
+@needs_client
+def test_all_that_the_published_client_imports_and_lacks_is_named_at_once(yard, bare_python):
+    """elasticai_api 1.4.2 needs packaging and grpcio and asks for neither."""
+    env = bare_python(*(part for part in client_parts("edl-1.4") if part.name in ("elasticai_api", "easydl", "psutil")))
+    told = yard.refused("elasticdl", "train", "--job_name=edl", "--job_command=python -m model_zoo.iris.dnn_estimator", env=env)
+    for module in ("packaging", "grpc", "google", "tensorflow"):
+        assert re.search(rf"lacks .*\b{module}\b.*: ", told), told
+    assert set(told.split(" pip install ")[1].split()) == {"packaging", "grpcio", "protobuf", "tensorflow"}, told
+
+
+@needs_client
+def test_run_elastic_names_it_too(yard, bare_python):
+    yard.script(TUTORIAL_IMPORTS)
+    told = yard.refused("run", "--elastic", "1:2", "--python", yard.home / "venv/bin/python", yard.home / "train.py", env=bare_python())
+    assert "this Python lacks elasticai_api" in told and not yard.listing()
+
+
+@pytest.mark.parametrize("command", ["python -m model_zoo.lazy", "cd model_zoo && python lazy.py"])
+def test_a_program_that_can_do_without_the_client_is_not_refused(yard, bare_python, command):
+    train(yard, command, "--num_workers=1")
+    yard.run("wait", "edl")
+    assert lines(yard, "worker-0") == ["alone"]
+
+
+def test_sources_of_the_client_that_were_never_generated_are_named_wherever_they_lie(yard, bare_python):
+    env = bare_python()
+    client = yard.home / "site/elasticai_api"
+    (client / "common").mkdir(parents=True)
+    (client / "proto").mkdir()
+    for package in ("", "common", "proto"):
+        (client / package / "__init__.py").touch()
+    (client / "common/data_shard_service.py").write_text("from elasticai_api.proto import elasticai_api_pb2\n")
+    (yard.home / "model_zoo/iris/dnn_estimator.py").write_text(TUTORIAL_IMPORTS.splitlines()[1])
+    told = yard.refused("elasticdl", "train", "--job_name=edl", "--job_command=python -m model_zoo.iris.dnn_estimator", env=env)
     assert "elasticai_api/proto/elasticai_api_pb2.py was never generated" in told

@@ -51,6 +51,18 @@ def test_a_sweep_has_a_run_for_each_trial(yard):
     assert board.process.wait(150) == 0
 
 
+def test_it_counts_the_runs_that_tensorboard_shows(yard):
+    """Keras writes two for a job: train and validation."""
+    script = yard.script("import os, runpy\nlogs = os.environ['TRAINYARD_LOG_DIR']\nfor part in ('train', 'validation'):\n"
+                         f"    os.environ['TRAINYARD_LOG_DIR'] = f'{{logs}}/{{part}}'\n    runpy.run_path('{WRITES}')\n")
+    yard.run("run", "--python", PYTHONS["2.21"], "-w", 1, "--name", "keras", script)
+    board = Board(yard)
+    assert board.count == 2
+    board.wait_for_runs("keras/train", "keras/validation")
+    board.process.send_signal(signal.SIGINT)
+    assert board.process.wait(150) == 0
+
+
 def test_what_cannot_be_shown_is_refused(yard):
     assert "no job in namespace default has written anything for TensorBoard" in yard.refused("board")
     assert yard.refused("board", "nobody") == "no job named nobody in namespace default"

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 
 import pytest
 from conftest import PYTHONS, SOAK
@@ -11,17 +12,23 @@ from iris_tutorial import JOB, OLD_PROTOBUF, client_parts, command, write_data
 from yard import ROOT, wait_for
 
 
-def train(yard, client, *words):
-    """The tutorial's command, with images and paths of its own."""
-    data, site = yard.home / "data", yard.home / "site"
-    data.mkdir()
+def installed(yard, client):
+    """A Python with TensorFlow and a published client, as an environment, and where the client's packages lie."""
+    site = yard.home / "site"
     site.mkdir()
-    write_data(data)
     for part in client_parts(client):
         (site / part.name).symlink_to(part)
     python = pathlib.Path(PYTHONS["2.15"])
-    env = {"TRAINYARD_ON": "local", "PYTHONPATH": str(site), "PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": "",
-           OLD_PROTOBUF[0]: OLD_PROTOBUF[1]}
+    return {"TRAINYARD_ON": "local", "PYTHONPATH": str(site), "PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": "",
+            OLD_PROTOBUF[0]: OLD_PROTOBUF[1]}, site
+
+
+def train(yard, client, *words):
+    """The tutorial's command, with images and paths of its own."""
+    data = yard.home / "data"
+    data.mkdir()
+    write_data(data)
+    env, _ = installed(yard, client)
     yard.run("elasticdl", *command(data), *words, env=env, cwd=ROOT / "examples/elasticdl")
     return JOB
 
@@ -59,3 +66,52 @@ def test_a_worker_that_is_killed_costs_no_record(yard):
     yard.run("wait", job, seconds=300)
     check_all_records(yard, job)
     assert "worker/0 was killed" in yard.run("get", job, "-o", "json")
+
+
+IMPORTS = """
+import sitecustomize
+from elasticai_api.common.data_shard_service import build_data_shard_service
+from elasticai_api.tensorflow.hooks import ElasticDataShardReportHook
+import elasticai_api, elasticai_api.tensorflow.hooks as hooks
+
+
+class Service:
+    reports = 0
+
+    def report_batch_done(self):
+        self.reports += 1
+        raise RuntimeError("the master is away")
+
+
+service = Service()
+ElasticDataShardReportHook(service).after_run(None, None)
+print("hook", service.reports, getattr(hooks, "OWN", ""), hasattr(hooks, "ReportModelMetricHook"), elasticai_api.__file__)
+print("their sitecustomize", sitecustomize.THEIRS)
+"""
+
+
+@pytest.mark.parametrize("client, has_module", [("edl-1.0", False), ("edl-1.4", True)])
+def test_the_tutorials_hook_is_there_whichever_client_is_installed(yard, client, has_module):
+    """1.0.0 has no such module, 1.4.2 has it without the hook: a job's environment adds it, and leaves the rest as it was installed."""
+    env, site = installed(yard, client)
+    (site / "sitecustomize.py").write_text("THEIRS = True\n")
+    (yard.home / "tutorial.py").write_text(IMPORTS)
+    yard.run("elasticdl", "train", "--job_name=edl", "--job_command=python -m tutorial", "--num_workers=1", "--need_task_manager=false", env=env)
+    yard.run("wait", "edl", seconds=120)
+    log = yard.log("edl", "worker-0")
+    assert f"hook 1  {has_module} {site}/elasticai_api/" in log, log
+    assert "their sitecustomize True" in log
+
+
+def test_a_client_that_has_the_hook_keeps_its_own(yard):
+    env, site = installed(yard, "edl-1.0")
+    client = site / "elasticai_api"
+    published = client.resolve()
+    client.unlink()
+    shutil.copytree(published, client)
+    (client / "tensorflow/hooks.py").write_text("OWN = 'theirs'\n\n\nclass ElasticDataShardReportHook:\n    def __init__(self, service):\n"
+                                                "        self.service = service\n\n    def after_run(self, *_):\n        self.service.reports = 7\n")
+    (site / "sitecustomize.py").write_text("THEIRS = True\n")
+    yard.script(IMPORTS)
+    yard.run("run", yard.home / "train.py", "--elastic", "1:1", "-w", "1", "--python", PYTHONS["2.15"], "--detach", env=env)
+    wait_for(lambda: "hook 7 theirs" in yard.log("train-1", "worker-0"), "it says so", 120)

@@ -13,6 +13,7 @@
 //                                       alone
 //                         logs/ROLE-N.log   one file a replica, attempts marked
 //                         endings/ROLE-N.ATTEMPT  how each incarnation ended, written by its guard
+//                         python/       of a job that uses ElasticDL's client: on its PYTHONPATH
 //                         ledger/       of an elastic job: what was handed out, and what is done
 //                         output/ checkpoints/ tensorboard/   the user's
 //

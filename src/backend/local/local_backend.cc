@@ -18,8 +18,10 @@
 #include "backend/local/kept_code.h"
 #include "base/env_file.h"
 #include "base/strings.h"
+#include "core/dialect.h"
 #include "io/clock.h"
 #include "io/process.h"
+#include "job_python.h"
 
 namespace backend::local {
 namespace {
@@ -119,6 +121,10 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::Open(Claim claim, const api:
        {out->run_.output, out->dir_.File("checkpoints"), out->dir_.File("tensorboard"),
         out->dir_.File("logs"), out->dir_.File("endings")}) {
     TRY(io::MakeDirs(made));
+  }
+  if (core::UsesClient(job)) {
+    TRY(io::MakeDirs(out->dir_.File("python")));
+    TRY(io::WriteFile(out->dir_.File("python/sitecustomize.py"), job_python::kSitecustomizePy));
   }
   out->FindEarlier(job);
   TRY(out->LeaseFor(job));

@@ -172,12 +172,15 @@ Result<Command> CommandOf(const ReplicaContext& context, ReplicaId id, int32_t a
                                                                        : Expand(word, out.added));
     }
   }
-  if (script != context.run.script) {
+  std::vector<std::string> path;
+  if (core::UsesClient(job)) path.push_back(context.dir.File("python"));
+  if (script != context.run.script) path.push_back(io::DirName(context.run.script));
+  if (!path.empty()) {
     const std::string* given = Lookup(out.added, "PYTHONPATH");
-    const std::string path =
-        given ? *given : ValueIn(context.environment, "PYTHONPATH").value_or("");
-    out.added.emplace_back("PYTHONPATH",
-                           io::DirName(context.run.script) + (path.empty() ? "" : ":" + path));
+    const auto inherited = ValueIn(context.environment, "PYTHONPATH");
+    if (given || inherited) path.push_back(given ? *given : *inherited);
+    std::erase(path, "");
+    out.added.emplace_back("PYTHONPATH", base::Join(path, ":"));
   }
   if (StringsAt(*container, "command").empty()) {
     return base::Invalid(

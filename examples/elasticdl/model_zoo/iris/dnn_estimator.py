@@ -5,28 +5,15 @@ them, and report each batch when it is trained. Needs TensorFlow 2.15 or older, 
 """
 
 import csv
-import logging
 import os
 
 import tensorflow as tf
 from elasticai_api.common.data_shard_service import build_data_shard_service
+from elasticai_api.tensorflow.hooks import ElasticDataShardReportHook
 
 DATA = "/data/iris.data"
 BATCH_SIZE = 32
 CLASSES = {"Iris-setosa": 0, "Iris-versicolor": 1, "Iris-virginica": 2}
-
-
-class ReportHook(tf.compat.v1.train.SessionRunHook):
-    """After each step its records count as trained."""
-
-    def __init__(self, shards):
-        self.shards = shards
-
-    def after_run(self, run_context, run_values):
-        try:
-            self.shards.report_batch_done()
-        except Exception as error:
-            logging.info("a batch was not reported: %s", error)
 
 
 def read(path):
@@ -57,7 +44,7 @@ def main():
         config=tf.estimator.RunConfig(save_checkpoints_steps=100))
     tf.estimator.train_and_evaluate(
         model,
-        tf.estimator.TrainSpec(lambda: batches(lambda: train_records(records, shards), BATCH_SIZE), hooks=[ReportHook(shards)]),
+        tf.estimator.TrainSpec(lambda: batches(lambda: train_records(records, shards), BATCH_SIZE), hooks=[ElasticDataShardReportHook(shards)]),
         tf.estimator.EvalSpec(lambda: batches(lambda: records, 50), start_delay_secs=1, throttle_secs=2))
 
 
