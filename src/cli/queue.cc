@@ -38,21 +38,28 @@ std::optional<Condition> ConditionOf(const Json& workload, std::string_view type
   return std::nullopt;
 }
 
-// Kueue's newest reason why the workload does not run: it has no quota, a check has not passed, or
-// it was evicted and its pods have not ended yet.
+constexpr const char* kCheck = "AdmissionCheck";
+
+// The first check that keeps a workload with quota from being admitted.
+std::optional<Condition> PendingCheckOf(const Json& workload) {
+  for (const Json& check : ListAt(At(workload, "status"), "admissionChecks")) {
+    const std::string state = base::StringOr(check, "state");
+    if (state == "Ready") continue;
+    const std::string message = base::OneLine(base::StringOr(check, "message"), 400);
+    return Condition{kCheck,
+                     fmt::format("admission check {} is {}{}", base::StringOr(check, "name"), state,
+                                 message.empty() ? "" : ": " + message)};
+  }
+  return std::nullopt;
+}
+
+// Kueue's newest reason why the workload does not run: it has no quota, it was evicted and its pods
+// have not ended yet, or a check has not passed.
 Condition ReasonOf(const Json& workload) {
-  for (const auto& [type, status] : {std::pair("QuotaReserved", "False"),
-                                     std::pair("Admitted", "False"), std::pair("Evicted", "True")}) {
-    auto found = ConditionOf(workload, type, status);
-    if (!found || found->message.empty()) continue;
-    for (const Json& check : ListAt(At(workload, "status"), "admissionChecks")) {
-      const std::string state = base::StringOr(check, "state");
-      if (type != std::string_view("Admitted") || state == "Ready") continue;
-      const std::string message = base::OneLine(base::StringOr(check, "message"), 400);
-      found->message = fmt::format("admission check {} is {}{}", base::StringOr(check, "name"),
-                                   state, message.empty() ? "" : ": " + message);
-    }
-    return *found;
+  for (const auto& found :
+       {ConditionOf(workload, "QuotaReserved", "False"), ConditionOf(workload, "Evicted", "True"),
+        PendingCheckOf(workload), ConditionOf(workload, "Admitted", "False")}) {
+    if (found && !found->message.empty()) return *found;
   }
   return {};
 }
@@ -78,6 +85,7 @@ std::string FixOf(const api::Job& job, const Json& workload, const Condition& re
   }
   if (reason.message.find("> maximum capacity") != std::string::npos)
     return "request less, or have the quota of the queue raised: " + describe;
+  if (reason.reason == kCheck) return "it starts by itself when the check has passed: " + describe;
   return "it starts by itself when the queue has room: " + describe;
 }
 

@@ -82,16 +82,17 @@ TEST(Queue, TellsWhyAWorkloadWasTakenOut) {
 TEST(Queue, TellsAnAdmittedJobThatIsBeingStartedAndACheckThatHasNotPassed) {
   EXPECT_EQ(QueuedFor(Held(), Workload(R"([{"type":"Admitted","status":"True"}])")).what,
             "queue gpus has admitted it, and Kueue is starting it");
-  base::Json checked = Workload(
-      R"([{"type":"QuotaReserved","status":"True"},
-          {"type":"Admitted","status":"False","message":"The workload has not all checks ready"}])");
+  base::Json checked = Workload(R"([{"type":"QuotaReserved","status":"True"}])");
   checked.at("status").get_object()["admissionChecks"] =
       base::ParseJson(R"([{"name":"fast","state":"Ready"},
                           {"name":"nodes","state":"Pending","message":"2 nodes are being added"}])")
           .value();
-  EXPECT_EQ(QueuedFor(Held(), checked).what,
+  const Trouble told = QueuedFor(Held(), checked);
+  EXPECT_EQ(told.what,
             "queue gpus has not admitted it: admission check nodes is Pending: 2 nodes are being "
             "added");
+  EXPECT_EQ(told.fix,
+            "it starts by itself when the check has passed: kubectl -n team describe workload w");
 }
 
 TEST(Queue, TellsAWorkloadThatWasTakenOutAndOneThatIsNotThere) {

@@ -56,7 +56,7 @@ class Queues:
 
     def held(self, name, text):
         """`ps` and `why` say what it waits for, and `resume` refuses. What `why` and `resume` say."""
-        self.wait(lambda: text in self.note(name), f"{name}: {text}; there is {self.note(name)}")
+        self.wait(lambda: text in self.note(name), f"{name}: {text}")
         line = self.line(name)
         assert "Queued" in line, line
         why = self.run("why", name)
@@ -136,6 +136,21 @@ def test_a_job_whose_local_queue_is_stopped(queues):
     queues.kueue.stop("localqueues", "paused", "None", SPACE)
     queues.up("pause")
     queues.end("pause")
+
+
+def test_a_job_that_waits_for_an_admission_check(queues):
+    """The controller of such a check would add nodes, for example. Here the test is that controller."""
+    queues.kueue.create("AdmissionCheck", "nodes", spec={"controllerName": "trainyard.test/checks"})
+    queues.kueue.set_status("admissionchecks", "nodes", conditions=[queues.kueue.condition("Active", "True")])
+    queues.add("checked", admissionChecksStrategy={"admissionChecks": [{"name": "nodes"}]})
+    queues.submit("check", "checked")
+    why, _ = queues.held("check", "queue checked has not admitted it: admission check nodes is Pending")
+    assert "it starts by itself when the check has passed: kubectl -n team describe workload" in why
+    workload = queues.kueue.workload(SPACE, "check")
+    queues.kueue.set_status("workloads", workload["metadata"]["name"], SPACE, admissionChecks=[
+        {**workload["status"]["admissionChecks"][0], "state": "Ready"}])
+    queues.up("check")
+    queues.end("check")
 
 
 def test_a_job_that_somebody_took_out_of_its_queue(queues):

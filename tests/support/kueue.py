@@ -17,6 +17,7 @@ import yaml
 
 from cluster import ApiError
 from lab import binaries, control
+from play_kubelet import now
 
 NAME, SYSTEM = "kueue", "kueue-system"
 GROUP = "apis/kueue.x-k8s.io/v1beta2"
@@ -104,6 +105,13 @@ class Kueue:
     def stop(self, resource, name, policy, namespace=""):
         """Hold: admits nothing more. HoldAndDrain: also ends what runs. None: goes on."""
         self.api.patch(self.path(resource, name, namespace), {"spec": {"stopPolicy": policy}})
+
+    @staticmethod
+    def condition(kind, status):
+        return {"type": kind, "status": status, "reason": "Test", "message": "", "lastTransitionTime": now()}
+
+    def set_status(self, resource, name, namespace="", **status):
+        self.api.patch(self.path(resource, name, namespace) + "/status", {"status": status})
 
     def workload(self, namespace, job):
         """Kueue's record of a job; nothing: there is none (yet)."""
