@@ -128,6 +128,7 @@ Attendance::Over Attendance::Look(Time now) {
   if (!follow_.trouble().empty() && now - trouble_since_ > kAwayTooLong) return Over::kLost;
   if (!follow_.synced()) return Over::kNo;
   if (!follow_.job()) return seen_ || now - began_ > kTell ? Over::kDeleted : Over::kNo;
+  if (follow_.IsQueued()) return Over::kNo;
   return follow_.over() && logs_.ended(follow_.pods()) ? Over::kEnded : Over::kNo;
 }
 

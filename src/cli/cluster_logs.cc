@@ -50,7 +50,8 @@ class FollowedLogs : public LogSource {
     } else if (out.empty() && io::Now() - *trouble_since_ > kAwayTooLong) {
       return std::unexpected(Error(ErrorKind::kUnavailable, follow_.trouble()));
     }
-    const bool over = follow_.over() || (follow_.synced() && !follow_.job());
+    const bool over =
+        (follow_.over() && !follow_.IsQueued()) || (follow_.synced() && !follow_.job());
     ended_ = over && out.empty() && logs_.ended(follow_.pods());
     return out;
   }

@@ -137,6 +137,9 @@ class JobThere : public PlacedJob {
   }
 
   Result<> Suspend() override {
+    const StoredJob stored = TRY(Load());
+    if (const std::string refusal = WhyNotSuspended(cluster_, *stored.value); !refusal.empty())
+      return base::Invalid(refusal);
     wished_ = true;
     return Patch({{"spec", JsonObject{{"runPolicy", JsonObject{{"suspend", true}}}}}});
   }
@@ -150,8 +153,10 @@ class JobThere : public PlacedJob {
   }
 
   Result<bool> WaitUntilOver(std::optional<Time> until) override {
-    return Wait(until, [](const JobFollow& follow) {
-      return follow.over() || (follow.synced() && !follow.job() && !follow.AnyPodLives());
+    return Wait(until, [this](const JobFollow& follow) {
+      // A suspension that was requested here is waited for even where a queue holds the job back.
+      return (follow.over() && (wished_ || !follow.IsQueued())) ||
+             (follow.synced() && !follow.job() && !follow.AnyPodLives());
     });
   }
 

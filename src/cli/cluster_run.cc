@@ -223,11 +223,8 @@ int ResumeOnCluster(const Args& args, const std::string& context) {
   if (!api::Has(now.status, "Failed") && !now.spec.run_policy.suspend)
     return Refuse(
         fmt::format("{} is running already: trainyard logs -f {}{}", name, name, TypedAgain(args)));
-  if (const auto queued = WhyQueued(*cluster, now))
-    return Refuse(fmt::format(
-        "{} waits in queue {}, and resume would bypass it: {}; {}; to run it without the queue: "
-        "kubectl -n {} label tfjob {} kueue.x-k8s.io/queue-name-, then trainyard resume {}{}",
-        name, QueueOf(now), queued->what, queued->fix, space, name, name, TypedAgain(args)));
+  if (const std::string refusal = WhyNotResumed(*cluster, now, TypedAgain(args)); !refusal.empty())
+    return Refuse(refusal);
   const bool elasticdl = now.extensions.dialect == api::Dialect::kElasticDl;
   if (elasticdl && api::IsTerminal(now.status))
     return Refuse(name +

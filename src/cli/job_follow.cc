@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "backend/cluster/objects.h"
+#include "cli/queue.h"
 #include "core/wishes.h"
 #include "kube/api.h"
 
@@ -82,6 +83,8 @@ bool JobFollow::over() const {
                           value.spec.run_policy.clean_pod_policy == api::CleanPodPolicy::kNone;
   return left_alone || !AnyPodLives();
 }
+
+bool JobFollow::IsQueued() const { return job() && !QueueOf(*job()->value).empty(); }
 
 std::string JobFollow::trouble() const {
   return jobs_.trouble().empty() ? pods_.trouble() : jobs_.trouble();

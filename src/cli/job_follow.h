@@ -45,6 +45,8 @@ class JobFollow {
   bool AnyPodLives() const;
   // It has ended or is suspended, all pods that it had are known, and none runs any more.
   bool over() const;
+  // Its queue holds it back: it goes on by itself, also when it is over for the moment.
+  bool IsQueued() const;
   // What keeps us from seeing it; empty: nothing.
   std::string trouble() const;
   // Something changed since the last call.

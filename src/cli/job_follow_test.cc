@@ -99,6 +99,22 @@ TEST_F(JobFollowTest, AJobIsNotOverWhileTheWatchOfItsPodsIsBehind) {
   EXPECT_EQ(follow.pods().size(), 1u);
 }
 
+// `run`, `wait` and `logs -f` left a job that Kueue held back, as if a person had suspended it.
+TEST_F(JobFollowTest, ASuspendedJobIsQueuedWhenItsQueueHoldsItBack) {
+  Advance();
+  Json job = Versioned(JobObject(R"("runPolicy":{"suspend":true},)"), 7);
+  job.get_object()["status"] =
+      JsonObject{{"conditions", JsonArray{JsonObject{{"type", "Suspended"}, {"status", "True"}}}}};
+  jobs.Reply(200, List(10, {job}));
+  pods.Reply(200, List(10, {}));
+  EXPECT_TRUE(follow.over());
+  EXPECT_FALSE(follow.IsQueued());
+  Advance();
+  job.at("metadata").get_object()["labels"] = JsonObject{{"kueue.x-k8s.io/queue-name", "gpus"}};
+  jobs.StreamSays(Event("MODIFIED", Versioned(std::move(job), 11)));
+  EXPECT_TRUE(follow.IsQueued());
+}
+
 TEST_F(JobFollowTest, APodThatRunsOnKeepsAJobFromBeingOver) {
   Watch({PodThatIs("Running", 8)});
   jobs.StreamSays(Event("MODIFIED", JobThatIs("Failed", 15)));

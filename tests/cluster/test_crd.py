@@ -239,7 +239,14 @@ def test_a_manifest_that_kubectl_creates_means_the_same_when_v1_reads_it(created
     assert lost(written["spec"], stored["spec"]) == []
     meant, means = decoder_says([written, stored])
     assert meant["errors"] == means["errors"] == []
-    assert meant["job"]["spec"] == means["job"]["spec"]
+    assert with_protocol(meant["job"]["spec"]) == with_protocol(means["job"]["spec"])
+
+
+def with_protocol(value):
+    """A spec in which every port has the protocol that it means when it names none."""
+    if isinstance(value, dict):
+        return {**({"protocol": "TCP"} if "containerPort" in value else {}), **{key: with_protocol(inner) for key, inner in value.items()}}
+    return [with_protocol(inner) for inner in value] if isinstance(value, list) else value
 
 
 def lost(written, stored, path="spec"):
@@ -283,6 +290,17 @@ def test_defaults_are_stored(tfjobs, stored):
     assert old["cleanPodPolicy"] == "Running" and old["tfConfigForSingleReplica"] is True
     assert old["replicaSpecs"][0]["tfReplicaType"] == "MASTER"
     assert old["tfReplicaSpecs"] == {}  # nor can the SDK without this one
+
+
+def test_the_protocol_of_a_port_is_stored(tfjobs, stored):
+    """Kueue compares containers with a copy in which it is, and never started a job without."""
+    ports = [{"containerPort": 1}, {"containerPort": 1, "protocol": "UDP", "hostPort": 2}]
+    template = pod({**TENSORFLOW, "ports": ports}, initContainers=[{"name": "first", "image": "a", "ports": ports}])
+    filled = [{**ports[0], "protocol": "TCP"}, ports[1]]
+    for version in ("v1", "v1beta1"):
+        made = job({"tfReplicaSpecs": {"Worker": {"template": template}}}, f"ports-{version}", version)
+        kept = tfjobs.api.get(stored(made))["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+        assert kept["containers"][0]["ports"] == kept["initContainers"][0]["ports"] == filled
 
 
 def test_a_list_can_be_written_again_as_it_is_read(tfjobs, stored):

@@ -81,6 +81,8 @@ ONLY_THE_SERVER = {
         job({**WORKER, "runPolicy": {"cleanPodPolicy": "All"}}, version="v1beta1"),
     "2.0 for 2, in JSON: an API server has no such whole number (kubectl writes 2)":
         job({"tfReplicaSpecs": {"Worker": {"replicas": 2.0, "template": POD}}}),
+    "the schema has a default for the protocol of a port and so its type, the decoder leaves it to the pod":
+        job({"tfReplicaSpecs": {"Worker": {"template": pod({**TENSORFLOW, "ports": [{"containerPort": 1, "protocol": 6}]})}}}),
     "metadata is judged by Kubernetes": job(WORKER, labels={"a": "no label!"}),
 }
 ONLY_THE_DECODER = {

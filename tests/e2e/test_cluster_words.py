@@ -193,6 +193,22 @@ def test_resume_says_how_to_put_a_job_back_into_its_queue(yard, api):
     assert "kubectl -n default patch workload tfjob-train-1" in yard.err
 
 
+def test_suspend_does_not_fight_with_the_queue(yard, api):
+    job = tfjob(api, conditions=["Created", "Running"], labels=QUEUED["labels"])
+    workload(api, job)
+    yard.run("suspend", status=2)
+    assert "queue team-a would start train again" in yard.err and '{"spec":{"active":false}}' in yard.err
+    assert not api.get("tfjobs", "train")["spec"].get("runPolicy", {}).get("suspend")
+
+
+def test_resume_of_a_failed_job_does_not_bypass_the_queue(yard, api):
+    job = tfjob(api, conditions=["Created", "Failed"], labels=QUEUED["labels"])
+    workload(api, job)
+    yard.run("resume", status=2)
+    assert "train has ended and left queue team-a" in yard.err and "trainyard delete train" in yard.err
+    assert "trainyard.dev/life" not in api.get("tfjobs", "train")["metadata"].get("annotations", {})
+
+
 def test_a_job_that_a_person_suspended_is_resumed_as_before(yard, api):
     tfjob(api, conditions=["Created", "Suspended"], suspend=True)
     assert "trainyard resume train" in yard.run("why")

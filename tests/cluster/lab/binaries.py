@@ -53,6 +53,10 @@ OPERATOR_MODULE = "github.com/kubeflow/training-operator"
 OPERATOR = Product("operator", HERE / "operator", (f"{OPERATOR_MODULE}/cmd/training-operator.v1",), (1, 26),
                    files=(f"{OPERATOR_MODULE}:manifests",))
 
+# Queues that hold jobs back. Of the libraries that its makers chose for it, so it shares few compiled packages with Kubernetes.
+KUEUE_MODULE = "sigs.k8s.io/kueue"
+KUEUE = Product("kueue", HERE / "kueue", (f"{KUEUE_MODULE}/cmd/kueue",), (1, 25), files=(f"{KUEUE_MODULE}:config",))
+
 # Nodes and pods that exist on paper only, by the thousand.
 KWOK = Product("kwok", HERE / "kwok", ("sigs.k8s.io/kwok/cmd/kwok",), (1, 24))
 

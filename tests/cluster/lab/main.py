@@ -30,6 +30,7 @@ def parser():
     build.add_argument("--with-go-operator", action="store_true", help="also the training-operator in Go")
     build.add_argument("--with-kwok", action="store_true", help="also kwok, which plays nodes and pods")
     build.add_argument("--with-helm", action="store_true", help="also helm, for the chart in deploy/helm")
+    build.add_argument("--with-kueue", action="store_true", help="also Kueue, whose queues hold jobs back")
     start = commands.add_parser("up")
     start.add_argument("--name", default="default")
     start.add_argument("--nodes", type=int, choices=(0, 1, 2), default=0)
@@ -103,6 +104,8 @@ def run(words):
                 print(binaries.ensure(binaries.KWOK))
             if options.with_helm:
                 print(binaries.ensure(binaries.HELM))
+            if options.with_kueue:
+                print(binaries.ensure(binaries.KUEUE))
         case "up":
             tell(up.up(options.name, options.nodes, options.fsync, options.audit, options.grace))
         case "down":
