@@ -82,22 +82,21 @@ std::vector<Failure> FailuresIn(const View& view) {
                    .ending = *r.ending,
                    .meaning = meaning,
                    .started = r.started,
+                   .silent = !r.silent.empty(),
                    .blames_a_peer = InGang(r.id.role) && BlamesAPeer(*r.ending)});
   }
   // Taken away, nobody knows when: as early as any ending that it may explain.
   base::Time when = view.now;
   for (const Failure& f : out) when = std::min(when, f.ending.when);
   const auto taken_away = [&](ReplicaId id, const std::string& silent = "") {
-    Ending gone{.code = 137,
-                .when = when,
-                .disruption = silent.empty() ? "deleted by somebody" : silent};
-    out.push_back(
-        {.id = id,
-         .ending = gone,
-         .meaning = BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
-         .started = view.UnitOf(id).not_before,
-         .inferred = true,
-         .silent = !silent.empty()});
+    Ending gone{
+        .code = 137, .when = when, .disruption = silent.empty() ? "deleted by somebody" : silent};
+    out.push_back({.id = id,
+                   .ending = gone,
+                   .meaning = BUG(kVanishedIsFailure) ? Meaning::kRetryable : Meaning::kDisruption,
+                   .started = view.UnitOf(id).not_before,
+                   .inferred = true,
+                   .silent = !silent.empty()});
   };
   for (ReplicaId id : view.status.seen) {
     if (!there.contains(id) && !view.status.completed.contains(id)) taken_away(id);

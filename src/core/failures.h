@@ -14,8 +14,8 @@ struct Failure {
   Ending ending;
   Meaning meaning = Meaning::kPermanent;  // never kFine or kUnclear
   std::optional<base::Time> started;
-  bool inferred = false;  // no ending was seen: the replica is gone, or about to be
-  bool silent = false;    // nor will one be seen soon: its host does not answer
+  bool inferred = false;       // no ending was seen: the replica is gone, or about to be
+  bool silent = false;         // its host does not answer: whoever waits for it is not told
   bool blames_a_peer = false;  // it exited because it lost a peer, by its own words
 };
 

@@ -45,8 +45,8 @@ struct ReplicaState {
   // Made, or about to be made, by its world, which asks nobody: a kubelet, in a pod that another
   // operator made.
   int32_t restarts_in_place = 0;
-  // Its host does not answer, so that nobody knows what it does; the words say which host. Empty:
-  // the host answers, as far as is known.
+  // Its host does not answer, so that nobody knows what it does, or how it ended; the words say
+  // which host. Empty: the host answers, as far as is known.
   std::string silent;
   std::optional<base::Time> started;
   std::optional<Ending> ending;  // if and only if phase is kSucceeded or kFailed

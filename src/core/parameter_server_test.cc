@@ -122,9 +122,25 @@ TEST(ParameterServers, OneWhoseNodeIsSilentExplainsTheChiefsError) {
     EXPECT_EQ(Started(world.After(10min).Pass(false)), std::vector<ReplicaId>());
     world.Vanish(kPs0).Settle();
     EXPECT_EQ(world.Live(),
-              (Attempts{{kChief0, 1}, {kPs0, 1}, {kPs1, 0}, {kWorker0, 0}, {kWorker1, 0}}));
+              (Attempts{{kChief0, 1}, {kPs0, 1}, {kPs1, 0}, {kWorker0, 1}, {kWorker1, 1}}));
     EXPECT_EQ(world.job.status.disruptions, 1);
   }
+}
+
+// Nobody exits: TensorFlow hears nothing from the node either. Only workers without a connection to
+// it can go on.
+TEST(ParameterServers, OneWhoseNodeStayedSilentTakesTheWorkersAlong) {
+  World world(PsJob());
+  world.Settle().After(1min).Of(kPs0).silent = "node n1 does not answer";
+  world.Settle();
+  EXPECT_EQ(world.job.status.disruptions, 0);
+  ReplicaState& ps = world.After(5min).Of(kPs0);
+  ps = Disrupted(std::move(ps), world.now);
+  world.Settle();
+  EXPECT_EQ(world.Live(),
+            (Attempts{{kChief0, 1}, {kPs0, 1}, {kPs1, 0}, {kWorker0, 1}, {kWorker1, 1}}));
+  EXPECT_EQ(world.job.status.disruptions, 1);
+  EXPECT_EQ(world.job.status.restarts, 0);
 }
 
 TEST(ParameterServers, AWorkerWhoseNodeIsSilentExplainsTheChiefsError) {

@@ -82,7 +82,7 @@ void Pass::JudgeFailures() {
       LookAgain(*until);
       continue;
     }
-    std::set<ReplicaId> group = RestartedWith(job_, f.id);
+    std::set<ReplicaId> group = RestartedWith(job_, f.id, f.silent);
     for (const Failure& other : alone) {
       if (f.silent && other.blames_a_peer) group.insert(other.id);
     }
@@ -124,11 +124,10 @@ void Pass::JudgeOne(const Failure& cause, const std::vector<Failure>& failures,
   if (preempted && PreemptionsInRow(cause) > kMostPreemptionsInRow) {
     Fail(fmt::format("TFJob {} has failed because {} exited with status {} again and again.",
                      FullName(), api::Spoken(cause.id), kPreemptedExit),
-         FailedByLimit(
-             fmt::format("{} {} ({} means preempted) {} times in a row without progress",
-                         api::Spoken(cause.id), WhatHappened(cause.ending), kPreemptedExit,
-                         kMostPreemptionsInRow + 1),
-             Advice(job_, cause.id, cause.ending, policy_.in_pods)));
+         FailedByLimit(fmt::format("{} {} ({} means preempted) {} times in a row without progress",
+                                   api::Spoken(cause.id), WhatHappened(cause.ending),
+                                   kPreemptedExit, kMostPreemptionsInRow + 1),
+                       Advice(job_, cause.id, cause.ending, policy_.in_pods)));
     return;
   }
   const bool failure = cause.meaning == Meaning::kRetryable;

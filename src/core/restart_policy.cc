@@ -54,9 +54,13 @@ std::set<ReplicaId> Coordinators(const api::Job& job) {
   return out;
 }
 
-std::set<ReplicaId> RestartedWith(const api::Job& job, ReplicaId failed) {
+std::set<ReplicaId> RestartedWith(const api::Job& job, ReplicaId failed, bool silent) {
   std::set<ReplicaId> out;
   if (failed.role == Role::kPs && !BUG(kPsWithoutChief)) out = Coordinators(job);
+  if (failed.role == Role::kPs && silent) {
+    for (int32_t i = 0; i < api::ReplicasOf(job.spec, Role::kWorker); ++i)
+      out.insert({Role::kWorker, i});
+  }
   out.insert(failed);
   return out;
 }

@@ -33,8 +33,10 @@ std::set<api::ReplicaId> Coordinators(const api::Job& job);
 
 // Under scope Replica: who is restarted when this one failed. A lost parameter server takes the
 // coordinator with it, because the variables it held are gone and TensorFlow's coordinator cannot
-// go on (reference: it exits 1).
-std::set<api::ReplicaId> RestartedWith(const api::Job& job, api::ReplicaId failed);
+// go on (reference: it exits 1). If its host was silent, it takes the workers with it too: their
+// connections to it do not break for some 15 minutes, and until then they wait for its answers.
+std::set<api::ReplicaId> RestartedWith(const api::Job& job, api::ReplicaId failed,
+                                       bool silent = false);
 
 // The pause before the next attempt after `in_row` failures in a row: none, then 1 s, doubling to 5
 // min.

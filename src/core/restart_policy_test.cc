@@ -95,6 +95,8 @@ TEST(RestartedWith, ALostParameterServerTakesTheCoordinatorAlong) {
   EXPECT_EQ(RestartedWith(MakeJob({.ps = 1, .worker = 2}), kPs0), (Set{kPs0, kWorker0}));
   EXPECT_EQ(RestartedWith(MakeJob({.ps = 2}), kPs0), (Set{kPs0}));
   EXPECT_EQ(RestartedWith(MakeJob({.chief = 1, .ps = 1, .worker = 2}), kWorker1), (Set{kWorker1}));
+  EXPECT_EQ(RestartedWith(MakeJob({.chief = 1, .ps = 2, .worker = 2}), kPs1, /*silent=*/true),
+            (Set{kPs1, kChief0, kWorker0, kWorker1}));
 }
 
 TEST(Backoff, TheFirstRestartComesAtOnceThenOneSecondDoublingToFiveMinutes) {

@@ -136,7 +136,7 @@ def why(life):
 
 @pytest.mark.parametrize("replicas, silent, follows, again", [
     ({"Worker": 2}, "worker-1", "worker-0", {"worker-0": 1, "worker-1": 1}),
-    ({"Chief": 1, "PS": 1, "Worker": 1}, "ps-0", "chief-0", {"chief-0": 1, "ps-0": 1, "worker-0": 0}),
+    ({"Chief": 1, "PS": 1, "Worker": 1}, "ps-0", "chief-0", {"chief-0": 1, "ps-0": 1, "worker-0": 1}),
 ], ids=["collective", "parameter servers"])
 def test_peers_of_a_replica_on_a_silent_node_do_not_fail_the_job(life, replicas, silent, follows, again):
     """They exit within seconds, long before Kubernetes knows that the node is silent."""

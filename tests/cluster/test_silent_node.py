@@ -151,7 +151,7 @@ def test_a_job_continues_after_the_node_of_its_parameter_server_went_silent(lab,
     assert f"ps/0 waits: NodeNotReady: {SILENT}" in why(lab, run.name)
     assert all_uids(run) <= set(first.values()), "a pod started beside one that nobody has let go of"
 
-    is_let_go(run, "ps-0", first, "chief-0", "ps-0")
+    is_let_go(run, "ps-0", first, "chief-0", "ps-0", "worker-0", "worker-1")
     status = run.finish()
     assert counted(status) == {"restarts": 0, "disruptions": 1}
     assert [replica for replica, _ in told(status)] == ["ps-0"]

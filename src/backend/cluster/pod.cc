@@ -156,12 +156,13 @@ void ReadSilence(const Json& status, Pod& pod) {
   const Json& conditions = At(status, "conditions");
   const Json& ready = Named(conditions, "type", "Ready");
   const Json& containers = Named(conditions, "type", "ContainersReady");
-  if (pod.replica.phase != core::Phase::kRunning || StringOr(ready, "status") != "False" ||
+  if (StringOr(status, "phase") != "Running" || StringOr(ready, "status") != "False" ||
       StringOr(containers, "status") != "True" ||
       StringOr(ready, "reason") == "ReadinessGatesNotReady") {
     return;
   }
   pod.replica.silent = fmt::format("node {} does not answer", pod.node);
+  if (core::HasEnded(pod.replica)) return;
   pod.trouble = "NodeNotReady";
   pod.trouble_message = fmt::format(
       "Error pod {} message: {}; nothing takes the place of the pod until the node is back or "
@@ -260,7 +261,8 @@ std::optional<Pod> ReadPod(const Json& object) {
       TimeAt(terminated.is_object() ? terminated : At(state, "running"), "startedAt");
   if (started && *started >= created) pod.replica.started = started;
   if (!ended) ReadTrouble(status, pod);
-  if (!ended) ReadSilence(status, pod);
+  // Of a pod that Kubernetes has given up, nobody knows how it ended.
+  if (!ended || (given_up && !terminated.is_object())) ReadSilence(status, pod);
   return pod;
 }
 

@@ -14,6 +14,8 @@ using core::Phase;
 
 constexpr const char* kDeleted =
     R"(,"deletionTimestamp":"2026-01-01T00:01:30Z","deletionGracePeriodSeconds":30)";
+constexpr const char* kForced =
+    R"(,"deletionTimestamp":"2026-01-01T00:01:30Z","deletionGracePeriodSeconds":0)";
 
 Pod Read(const Json& object) {
   auto pod = ReadPod(object);
@@ -78,10 +80,9 @@ TEST(ReadPod, DeletedBySomebodyIsADisruptionOnceItHasEnded) {
 }
 
 std::string Conditions(const std::string& ready, const std::string& containers_ready) {
-  return fmt::format(
-      R"("phase":"Running","conditions":[{{"type":"Ready","status":{}}},)"
-      R"({{"type":"ContainersReady","status":"{}"}}],)",
-      ready, containers_ready);
+  return fmt::format(R"("phase":"Running","conditions":[{{"type":"Ready","status":{}}},)"
+                     R"({{"type":"ContainersReady","status":"{}"}}],)",
+                     ready, containers_ready);
 }
 
 // As the node controller marks the pods of a node whose kubelet has stopped.
@@ -98,6 +99,10 @@ TEST(ReadPod, OnANodeThatDoesNotAnswerIsSilent) {
   EXPECT_EQ(Read(PodObject("", Conditions(gate, "True") + running)).replica.silent, "");
   const Pod ended = Read(PodObject("", Conditions("\"False\"", "True") + Terminated(1)));
   EXPECT_EQ(ended.replica.silent, "");
+  const Pod given_up = Read(PodObject(kForced, Conditions("\"False\"", "True") + running));
+  EXPECT_EQ(given_up.replica.phase, Phase::kFailed);
+  EXPECT_EQ(given_up.replica.silent, "node n does not answer");
+  EXPECT_EQ(given_up.trouble, "");
 }
 
 // As training-operator makes one under this policy.
