@@ -63,7 +63,7 @@ def burst(world, jobs, replicas):
 
 def running(world, jobs=100, replicas=10, limit=LIMIT):
     """So many jobs at once, on nodes of kwok, until every job reads Running. The delay of a job is the time from its first running pod
-    to its condition."""
+    to its condition. A job is whole when all of its pods run."""
     namespace = f"running-{jobs}-{replicas}"
     world.cluster.play_nodes(10)
     witness, sent = submit(world, namespace, [job(f"job-{i}", Worker=replicas) for i in range(jobs)])
@@ -71,20 +71,22 @@ def running(world, jobs=100, replicas=10, limit=LIMIT):
     witness.wait(lambda: witness.reached["tfjobs", "Running"] == jobs, "all jobs read Running", limit)
     with witness.changed:
         conditions, pods = {one.name: one.at["Running"] for one in witness.of("tfjobs")}, witness.of("pods")
-    first = {}
+    runs = collections.defaultdict(list)
     for pod in pods:
         if "Running" in pod.at:
-            first[pod.job] = min(pod.at["Running"], first.get(pod.job, math.inf))
-    delays = [conditions[name] - first[name] for name in conditions]
+            runs[pod.job].append(pod.at["Running"])
+    delays = [conditions[name] - min(runs[name]) for name in conditions]
+    whole = [max(times) - began if len(times) == replicas else math.inf for times in runs.values()]
     world.settle()
     by_kind = collections.Counter(one["objectRef"]["resource"] for one in world.writes_in(namespace))
-    return {"all running": max(conditions.values()) - began, "delay p99": percentile(delays, 99),
+    return {"all running": max(conditions.values()) - began, "delay p99": percentile(delays, 99), "whole": statistics.median(whole),
             "all made": max(pod.at["made"] for pod in pods) - began, "writes running": by_kind.total() / jobs,
             "events running": by_kind["events"] / jobs}
 
 
 def recovery(world):
-    """The store and the API server are gone for a while. How long a job waits for its pod that is sent as soon as the server takes it."""
+    """How long a job waits for its pod that is sent as soon as the API server takes it: after the server and its store were gone for a
+    while, and after first the one and then the other was restarted."""
     namespace = world.namespace("recovery")
     jobs, pods = (KINDS[kind].format(namespace) for kind in ("tfjobs", "pods"))
 
@@ -94,19 +96,22 @@ def recovery(world):
         except (ApiError, OSError) as error:
             assert getattr(error, "status", 503) in (403, 429, 500, 503), error  # 403: its rules are not loaded yet
 
-    def made(name):
-        return any(pod["metadata"]["labels"].get(JOB_LABEL) == name for pod in world.api.get(pods)["items"])
-    accepted(job("before", Worker=1))
-    wait_for(lambda: made("before"), "a pod before the outage", LIMIT)
+    def first_pod(name):
+        wait_for(lambda: accepted(job(name, Worker=1)), "the API server takes a job", LIMIT)
+        began = time.perf_counter()
+        world.cluster.wait(lambda: any(pod["metadata"]["labels"].get(JOB_LABEL) == name for pod in world.api.get(pods)["items"]),
+                           "a pod of the job", LIMIT)
+        return time.perf_counter() - began
+    first_pod("before")
     for component in ("apiserver", "etcd"):
         world.cluster.kill(component)
     time.sleep(OUTAGE)
     for component in ("etcd", "apiserver"):
         control.restart(world.cluster.state, component)
-    wait_for(lambda: accepted(job("after", Worker=1)), "the API server takes a job", LIMIT)
-    began = time.perf_counter()
-    wait_for(lambda: made("after"), "a pod after the outage", LIMIT)
-    return {"recovery": time.perf_counter() - began}
+    after_outage = first_pod("after-outage")
+    for component in ("apiserver", "etcd"):
+        world.cluster.restart(component)
+    return {"recovery": after_outage, "recovery restart": first_pod("after-restart")}
 
 
 def foreign_pods(world):

@@ -12,7 +12,8 @@ shipped has one round. All of it takes some twenty minutes, and at most half an 
     writes     whole lives of 5 jobs of 10 workers: requests of the operator that change something, its events among them
     running    100 jobs of 10 workers at once on nodes of kwok: from the first job sent until every job reads Running, and of each job from
                its first running pod to its condition. Not of the one as shipped, which takes minutes. Ours also with 1,000 jobs
-    recovery   the API server and its store are gone for 20 s: from the first job that the server takes again to the job's pod
+    recovery   the API server and its store are gone for 20 s, then each is restarted: from the first job that the server takes again to
+               the job's pod
 
 With --check it fails where a figure of trainyard misses the goal in CHECKED.
 """
@@ -52,9 +53,11 @@ ROWS = [
     ("wait", "a job of 10 to its last pod, median", "s", ".2f", False, ""),
     ("wait p99", "  99 of 100 jobs", "s", ".2f", False, ""),
     ("all running", "100 jobs of 10 read Running", "s", ".1f", False, "as soon"),
+    ("whole", "  all pods of a job run, median", "s", ".1f", False, ""),
     ("delay p99", "  first running pod to Running, p99", "s", ".2f", False, "3 s"),
     ("1000 delay p99", "  the same of 1,000 jobs", "s", ".2f", False, "3 s"),
     ("recovery", "after an outage, job taken to its pod", "s", ".2f", False, "3 s"),
+    ("recovery restart", "  after two restarts", "s", ".2f", False, "3 s"),
     ("reaction", "failed worker to the next, median of 20", "ms", ".0f", False, ""),
     ("reaction max", "  the slowest", "ms", ".0f", False, ""),
     ("idle", "memory at rest", "MB", ".1f", False, "3x"),
@@ -68,11 +71,14 @@ ROWS = [
     ("writes events", "  of these, events", "", ".1f", False, ""),
 ]
 IN_MILLISECONDS = {"reaction", "reaction max"}
-CHECKED = [  # two cores that everybody shares decide when the last pod runs, so "as soon" allows for noise
+# Until the last job runs, API server, store, scheduler, kwok and the controllers of endpoints keep two cores busy with the same work,
+# whoever asked for it; an operator's own part is a twentieth of that. Hence "as soon", which allows for noise.
+CHECKED = [
     ("all jobs read Running as soon as by the tuned one", lambda own, tuned: own["all running"] <= 1.1 * tuned["all running"]),
     ("p99 from the first running pod to Running is at most 3 s", lambda own, tuned: own["delay p99"] <= 3),
     ("the same of 1,000 jobs", lambda own, tuned: own["1000 delay p99"] <= 3),
-    ("a job has its pod 3 s after an outage", lambda own, tuned: own["recovery"] <= 3)]
+    ("a job has its pod 3 s after an outage", lambda own, tuned: own["recovery"] <= 3),
+    ("and after restarts of the API server and of its store", lambda own, tuned: own["recovery restart"] <= 3)]
 
 
 class TimeUp(BaseException):

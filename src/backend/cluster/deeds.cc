@@ -205,7 +205,9 @@ void Deeds::Create(const JobPtr& job, Kind kind, api::ReplicaId id, const std::s
         if (error->kind() == ErrorKind::kTaken) return LookAt(job, kind, id, key, *error, done);
         creations->Refused(what, *error);
         done(std::move(error));
-      });
+      },
+      // A job begins with its services, and the others go on first.
+      kind == Kind::kService ? Priority::kLast : Priority::kNormal);
 }
 
 void Deeds::LookUpPod(const JobPtr& job, api::ReplicaId id, Done done) {

@@ -211,5 +211,15 @@ TEST_F(DeedsTest, APodThatSomebodyTookFromItsJobIsTakenBack) {
   EXPECT_FALSE(error);
 }
 
+// With many jobs at once, the first ones start while services of the others are still created.
+TEST_F(DeedsTest, APodIsCreatedBeforeServicesThatWaitLonger) {
+  for (int i = 0; i < 100; ++i)
+    deeds.CreateService(job, {api::Role::kWorker, i}, creations, Done());
+  deeds.CreatePod(job, {api::Role::kWorker, 0}, 0, creations, Done());
+  pacer.Advance(kStart);
+  EXPECT_EQ(transport.asked.front().request.path, "/api/v1/namespaces/team-a/pods");
+  EXPECT_EQ(transport.asked.at(1).request.path, "/api/v1/namespaces/team-a/services");
+}
+
 }  // namespace
 }  // namespace backend::cluster

@@ -1,8 +1,9 @@
 // A queue with one lane for each namespace. Lanes take turns, so that a full lane does not hold up
-// another. Within a lane, items that were pushed with kFirst leave before the others.
+// another. Within a lane, items leave by their priority.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace backend::cluster {
 
-enum class Priority { kFirst, kNormal };
+enum class Priority { kFirst, kNormal, kLast };
 
 template <typename Item>
 class FairQueue {
@@ -32,7 +33,7 @@ class FairQueue {
     if (lane == lanes_.end()) lane = std::find_if(lanes_.begin(), lanes_.end(), is_open);
     if (lane == lanes_.end()) return std::nullopt;
     last_ = lane->first;
-    std::deque<Item>& items = lane->second.first.empty() ? lane->second.normal : lane->second.first;
+    std::deque<Item>& items = lane->second.next();
     std::optional<Item> item = std::move(items.front());
     items.pop_front();
     if (lane->second.size() == 0) lanes_.erase(lane);
@@ -52,15 +53,23 @@ class FairQueue {
   }
   size_t size_first(const std::string& lane) const {
     const auto found = lanes_.find(lane);
-    return found == lanes_.end() ? 0 : found->second.first.size();
+    return found == lanes_.end() ? 0 : found->second.of(Priority::kFirst).size();
   }
   bool empty() const { return size_ == 0; }
 
  private:
   struct Lane {
-    std::deque<Item> first, normal;
-    std::deque<Item>& of(Priority p) { return p == Priority::kFirst ? first : normal; }
-    size_t size() const { return first.size() + normal.size(); }
+    std::array<std::deque<Item>, 3> items;  // by priority
+    std::deque<Item>& of(Priority p) { return items[static_cast<size_t>(p)]; }
+    const std::deque<Item>& of(Priority p) const { return items[static_cast<size_t>(p)]; }
+    std::deque<Item>& next() {
+      return *std::ranges::find_if(items, [](const auto& queue) { return !queue.empty(); });
+    }
+    size_t size() const {
+      size_t sum = 0;
+      for (const auto& queue : items) sum += queue.size();
+      return sum;
+    }
   };
   std::map<std::string, Lane> lanes_;  // none empty
   std::string last_;

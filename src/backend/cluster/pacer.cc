@@ -8,10 +8,12 @@ namespace {
 
 constexpr double kFirstWindow = 32;
 constexpr double kLargestWindow = 64;
-// Slow answers alone do not make it smaller: whoever keeps the server busy may be somebody else,
-// who does not yield, and what we get done is our share of what it has under way. A server that
-// cannot take as many says so (429); by default it takes 200 writes at once.
-constexpr double kSmallestSlowWindow = kFirstWindow;
+// Slow answers alone do not make it smaller than this: whoever keeps the server busy may be
+// somebody else, who does not yield, and what we get done is our share of what it has under way. A
+// larger share of a server that is busy is of no use: scheduler and kubelets get less, so pods
+// exist sooner and run later. A server that cannot take as many says so (429); by default it takes
+// 200 writes at once.
+constexpr double kSmallestSlowWindow = 16;
 constexpr size_t kIdleAtOnce = 4;
 constexpr base::Duration kPatience = std::chrono::seconds(30);
 constexpr base::Duration kPause = std::chrono::seconds(1);
@@ -105,7 +107,8 @@ void Pacer::Learn(base::Time now) {
     }
     // The quickest answer of late; forgotten slowly, since a server may become slower for good.
     quick_ = quick_.count() == 0 ? took : std::min(quick_ + quick_ / 256, took);
-    if (took > quick_ * kSlow + kSlack) {
+    slow_ = took > quick_ * kSlow + kSlack;
+    if (slow_) {
       // Once for each window of answers: they all tell of the same crowd.
       if (one.sent >= reduced_at_) {
         window_ = std::max(std::min(window_, kSmallestSlowWindow), window_ * 0.8);

@@ -27,8 +27,8 @@ class Pacer {
   explicit Pacer(kube::Transport& transport);
   ~Pacer();
 
-  // `make` is called when the request's turn has come, so that what waits costs no memory. A
-  // request with kFirst is sent before the namespace's other requests that wait.
+  // `make` is called when the request's turn has come, so that what waits costs no memory. The
+  // namespace's requests that wait are sent by priority.
   void Submit(const std::string& name_space, Make make, kube::Transport::Answer answer,
               Priority priority = Priority::kNormal);
   // A door for what can wait: its requests go when no other waits, and few at a time, so that one
@@ -41,8 +41,9 @@ class Pacer {
   std::optional<base::Time> next() const;
 
   size_t waiting() const { return urgent_.size() + idle_.size(); }
-  // Requests wait that cannot be sent yet, not only such that can wait.
-  bool IsBusy() const { return urgent_.size() > 0; }
+  // The server has more to do than it can do at once, for us or for others: requests wait that
+  // cannot be sent yet, not only such that can wait, or the last answer was slow.
+  bool IsBusy() const { return urgent_.size() > 0 || slow_; }
   // A namespace's requests that can be sent before long are few enough to ask for more.
   bool HasRoom(const std::string& name_space) const { return urgent_.size(name_space) < window(); }
   // The same for requests with kFirst, which wait for each other only.
@@ -78,6 +79,7 @@ class Pacer {
   IdleDoor idle_door_{*this};
   double window_;
   base::Duration quick_{0};  // how fast the server answers when it is not busy; 0: not known yet
+  bool slow_ = false;        // the last answer, compared with that
   std::optional<base::Time> paused_until_;
   base::Time reduced_at_;
   std::shared_ptr<Shared> shared_;  // with the answers under way, which may outlive this

@@ -15,7 +15,9 @@
 // The first turn of a job begins when the requests of those before it have mostly been sent: of a
 // hundred jobs that come at once the first ones run while the last ones wait, and what is decided
 // late is decided on the latest. Later turns do not wait for it, and status writes are sent before
-// other requests: a job reads Running as soon as it does, however many new jobs wait.
+// other requests: a job reads Running as soon as it does, however many new jobs wait. Services are
+// created when nothing else waits, so a job that has its services gets its pods before the next one
+// gets services: kubelets start its pods while the operator goes on with the next.
 //
 // An elastic job without a `data` of ours is a master's to keep until it has ended: a turn of it
 // makes sure that there is one.
