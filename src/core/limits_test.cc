@@ -201,6 +201,17 @@ TEST(TimeToLive, DeletesTheJobAtTheExactMoment) {
   EXPECT_TRUE(world.deleted);
 }
 
+// The next controller starts under a clock that was set back.
+TEST(TimeToLive, IsNotLongerWhenTheClockIsSetBack) {
+  World world(MakeJob({.worker = 1}));
+  world.job.spec.run_policy.ttl_seconds_after_finished = 30;
+  world.Settle().After(2h).End(kWorker0, 0).Settle();
+  world.After(-1h).Pass();
+  EXPECT_FALSE(world.deleted);
+  world.After(30s).Pass();
+  EXPECT_TRUE(world.deleted);
+}
+
 TEST(TimeToLive, OfZeroDeletesAtOnce) {
   World world(MakeJob({.worker = 1}));
   world.job.spec.run_policy.ttl_seconds_after_finished = 0;

@@ -110,6 +110,9 @@ void Pass::CleanUp() {
   }
   const auto ttl = job_.spec.run_policy.ttl_seconds_after_finished;
   if (!ttl) return;
+  // A later time was recorded before the clock was set back.
+  status_.completion_time =
+      std::min(*status_.completion_time, Time(std::chrono::floor<std::chrono::seconds>(now_)));
   const Time expiry = *status_.completion_time + std::chrono::seconds(*ttl);
   if (now_ < expiry && BUG(kNoTtlTimer)) return;
   if (now_ < expiry && !BUG(kTtlAtOnce)) return LookAgain(expiry);
