@@ -143,6 +143,17 @@ TEST(ParameterServers, OneWhoseNodeStayedSilentTakesTheWorkersAlong) {
   EXPECT_EQ(world.job.status.restarts, 0);
 }
 
+TEST(ParameterServers, AWorkerWhoseNodeStayedSilentTakesTheChiefAlong) {
+  World world(PsJob());
+  world.Settle().After(1min).Of(kWorker1).silent = "node n1 does not answer";
+  ReplicaState& worker = world.Settle().After(5min).Of(kWorker1);
+  worker = Disrupted(std::move(worker), world.now);
+  world.Settle();
+  EXPECT_EQ(world.Live(),
+            (Attempts{{kChief0, 1}, {kPs0, 0}, {kPs1, 0}, {kWorker0, 0}, {kWorker1, 1}}));
+  EXPECT_EQ(world.job.status.disruptions, 1);
+}
+
 TEST(ParameterServers, AWorkerWhoseNodeIsSilentExplainsTheChiefsError) {
   World world(PsJob());
   world.policy = kOnCluster;

@@ -56,7 +56,8 @@ std::set<ReplicaId> Coordinators(const api::Job& job) {
 
 std::set<ReplicaId> RestartedWith(const api::Job& job, ReplicaId failed, bool silent) {
   std::set<ReplicaId> out;
-  if (failed.role == Role::kPs && !BUG(kPsWithoutChief)) out = Coordinators(job);
+  const bool waited_for = failed.role == Role::kPs || (silent && InGang(failed.role));
+  if (waited_for && !BUG(kPsWithoutChief)) out = Coordinators(job);
   if (failed.role == Role::kPs && silent) {
     for (int32_t i = 0; i < api::ReplicasOf(job.spec, Role::kWorker); ++i)
       out.insert({Role::kWorker, i});

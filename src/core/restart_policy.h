@@ -33,8 +33,9 @@ std::set<api::ReplicaId> Coordinators(const api::Job& job);
 
 // Under scope Replica: who is restarted when this one failed. A lost parameter server takes the
 // coordinator with it, because the variables it held are gone and TensorFlow's coordinator cannot
-// go on (reference: it exits 1). If its host was silent, it takes the workers with it too: their
-// connections to it do not break for some 15 minutes, and until then they wait for its answers.
+// go on (reference: it exits 1). Connections to a host that is silent do not break for some 15
+// minutes, and until then everybody waits for its answers: a parameter server on such a host takes
+// the workers along too, and a worker takes the coordinator.
 std::set<api::ReplicaId> RestartedWith(const api::Job& job, api::ReplicaId failed,
                                        bool silent = false);
 

@@ -97,6 +97,9 @@ TEST(RestartedWith, ALostParameterServerTakesTheCoordinatorAlong) {
   EXPECT_EQ(RestartedWith(MakeJob({.chief = 1, .ps = 1, .worker = 2}), kWorker1), (Set{kWorker1}));
   EXPECT_EQ(RestartedWith(MakeJob({.chief = 1, .ps = 2, .worker = 2}), kPs1, /*silent=*/true),
             (Set{kPs1, kChief0, kWorker0, kWorker1}));
+  EXPECT_EQ(RestartedWith(MakeJob({.chief = 1, .ps = 1, .worker = 2}), kWorker1, /*silent=*/true),
+            (Set{kChief0, kWorker1}));
+  EXPECT_EQ(RestartedWith(MakeJob({.worker = 2}), kWorker1, /*silent=*/true), (Set{kWorker1}));
 }
 
 TEST(Backoff, TheFirstRestartComesAtOnceThenOneSecondDoublingToFiveMinutes) {

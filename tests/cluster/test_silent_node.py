@@ -160,6 +160,21 @@ def test_a_job_continues_after_the_node_of_its_parameter_server_went_silent(lab,
 
 
 @in_soak
+def test_a_job_with_parameter_servers_continues_after_the_node_of_a_worker_went_silent(lab, tmp_path):
+    run, silent, first = start(lab, tmp_path / "one", *MNIST_PS, pods={"Worker": spread("one")}, Chief=1, PS=1, Worker=2)
+    lab.power_off("node2")
+    run.wait(lambda: silent not in run.pods(), "it is evicted")
+    assert f"{silent.replace('-', '/')} waits: NodeNotReady: {SILENT}" in why(lab, run.name)
+    assert all_uids(run) <= set(first.values()), "a pod started beside one that nobody has let go of"
+
+    is_let_go(run, silent, first, "chief-0", silent)
+    status = run.finish()
+    assert counted(status) == {"restarts": 0, "disruptions": 1}
+    check_model(run, "chief-0")
+    run.delete()
+
+
+@in_soak
 def test_an_elastic_job_continues_after_the_node_of_a_worker_went_silent(lab, image, tmp_path):
     lab.load_image(image)
     there = There(tmp_path / "home", lab, "silent", security="privileged")
