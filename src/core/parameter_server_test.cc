@@ -127,8 +127,8 @@ TEST(ParameterServers, OneWhoseNodeIsSilentExplainsTheChiefsError) {
   }
 }
 
-// Nobody exits: TensorFlow hears nothing from the node either. Only workers without a connection to
-// it can go on.
+// No replica exits, because TensorFlow hears nothing from the node either. A worker that kept its
+// connection would hang.
 TEST(ParameterServers, OneWhoseNodeStayedSilentTakesTheWorkersAlong) {
   World world(PsJob());
   world.Settle().After(1min).Of(kPs0).silent = "node n1 does not answer";

@@ -261,7 +261,7 @@ std::optional<Pod> ReadPod(const Json& object) {
       TimeAt(terminated.is_object() ? terminated : At(state, "running"), "startedAt");
   if (started && *started >= created) pod.replica.started = started;
   if (!ended) ReadTrouble(status, pod);
-  // Of a pod that Kubernetes has given up, nobody knows how it ended.
+  // It is not known how a pod ended that was deleted by force.
   if (!ended || (given_up && !terminated.is_object())) ReadSilence(status, pod);
   return pod;
 }
