@@ -25,7 +25,7 @@ std::vector<std::string> WordsOf(const std::vector<std::string>& argv) {
   for (const std::string_view word : base::Split(line, ' ')) {
     if (!word.empty()) out.emplace_back(word);
   }
-  // What follows the program's name are its own words.
+  // Only the first words name the program; the others are its arguments.
   for (size_t i = 0; i < out.size() && i < 4; ++i) {
     if (out[i].find_first_of(kShellOnly) != std::string::npos) return {};
   }

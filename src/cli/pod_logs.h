@@ -59,7 +59,7 @@ struct PrintedLogs {
   bool skipped = false;  // a log had as many lines as the range allows, so there may be more
 };
 
-// What these pods have printed so far.
+// Reads what these pods have printed so far.
 base::Result<PrintedLogs> ReadPodLogs(kube::Client& client,
                                       const std::vector<const backend::cluster::Pod*>& pods,
                                       const std::set<api::ReplicaId>& chosen,

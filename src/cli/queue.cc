@@ -64,7 +64,7 @@ Condition ReasonOf(const Json& workload) {
   return {};
 }
 
-// What to do about a reason. Kueue has one word, Inadmissible, for several of them.
+// Returns what to do about a reason. Kueue uses Inadmissible for several of them.
 std::string FixOf(const api::Job& job, const Json& workload, const Condition& reason) {
   const std::string queue = QueueOf(job), space = job.metadata.name_space;
   const std::string describe =

@@ -21,7 +21,7 @@ std::string QueueOf(const api::Job& job);
 // Kueue's record of the job, a Workload; null: there is none.
 base::Result<base::Json> WorkloadOf(Cluster& cluster, const api::Job& job);
 
-// What the job waits for in its queue. `workload` may be null. Pure.
+// Returns what the job waits for in its queue. `workload` may be null. Pure.
 Trouble QueuedFor(const api::Job& job, const base::Json& workload);
 
 // The same, with the workload read from the cluster; nothing when no queue holds the job back.

@@ -59,7 +59,7 @@ std::string ZooDockerfile(const ZooRecipe& recipe) {
     copy(recipe.model_zoo + "/requirements.txt", "/model_zoo/requirements.txt");
     install({"-r", "/model_zoo/requirements.txt"});
   }
-  // What is still missing, such as a protobuf that fits, the build names, and not a pod.
+  // If anything is still missing, such as a protobuf that fits, the build fails and names it.
   if (recipe.python && published)
     out += fmt::format("RUN {}\n",
                        Exec({"python3", "-c", "import elasticai_api.common.data_shard_service"}));

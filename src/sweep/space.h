@@ -67,10 +67,10 @@ base::Result<Parameter> ParseParameter(std::string_view text);
 base::Result<Parameter> ParseValues(const std::string& name, std::string_view values);
 // A choice of these texts.
 base::Result<Parameter> ChoiceOf(const std::string& name, std::vector<std::string> choices);
-// What holds for all of them together: a name once, and once as a variable; conditions name other
-// parameters and values of theirs, and do not go around in a circle.
+// Checks the parameters together: names and variables are unique; conditions name other parameters
+// and values that those can have, and form no cycle.
 base::Result<> CheckSpace(const Space& space);
-// The part of it that is about the conditions of one parameter.
+// Checks the conditions of one parameter.
 base::Result<> CheckConditions(const Space& space, size_t index);
 
 // The same in the grammar above, for people and for files.

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+import yaml
 from fake_api import FakeApi, ended, running, waiting
 from yard import wait_for
 
@@ -416,3 +417,21 @@ def test_only_the_last_lines_of_a_log_are_transferred(yard, api):
     api.logs["train-worker-0"] = f"{stamp} {'x' * 100}\n" * 10_000 + f"{stamp} last\n"
     assert yard.run("logs", "train", "--tail", 1).split() == ["worker/0", "last"]
     assert api.log_bytes < 1000
+
+
+def test_the_pods_of_an_elastic_script_find_the_hook_of_the_tutorial(yard, api):
+    """Beside the PYTHONPATH of the env file. A script that does not import it keeps the PYTHONPATH of its image."""
+    env_file = yard.home / "env"
+    env_file.write_text("PYTHONPATH=/mine\n")
+
+    def worker(text, *flags):
+        objects = yaml.safe_load_all(yard.run("render", "--elastic", "1:2", *flags, yard.script(text)))
+        [job] = [one for one in objects if one["kind"] == "TFJob"]
+        return job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+
+    def path(container):
+        return [one.get("value", "of the env file") for one in container.get("env", []) if one["name"] == "PYTHONPATH"]
+    hook = "from elasticai_api.tensorflow.hooks import ElasticDataShardReportHook"
+    assert path(worker(hook)) == ["/trainyard/python"]
+    assert path(worker(hook, "-e", env_file)) == ["of the env file", "/trainyard/python:$(PYTHONPATH)"]
+    assert path(worker(HELLO)) == []
